@@ -1,0 +1,158 @@
+"""The error tree: broken code or a broken world. Wrong data is never here, it is a `Fault`.
+
+```
+ImporterError
+├── SettingsError              a setting that cannot be used; names the setting
+├── FormError                  a form that is no valid form; all problems at once
+├── WorkbookError              a workbook that cannot be imported at all; carries a reason
+├── StoreError                 the store of workbooks cannot be read or written (try again)
+├── DatabaseError              the database (try again, unless a subclass says otherwise)
+│   ├── DatabaseUnavailableError   down, unreachable, refused the login
+│   ├── DatabaseTooOldError        PostgreSQL older than 14
+│   ├── NotMigratedError           the schema is missing, older or newer than this code
+│   └── MigrationError             a landed migration was edited, or one failed
+├── LeaseLostError             somebody else holds the row now; nothing was written
+├── TargetError                the form's table does not fit the form
+└── JobError
+    ├── JobNotFoundError           no job has this id
+    ├── JobStateError              the job's status does not allow it
+    ├── JobConflictError           the same key, or the same content, with other input
+    └── FormDisabledError          the form takes no imports at present
+```
+
+Each message says what, where and what to do next; attributes carry what a program acts on. Nobody matches message text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+Reason = Literal[
+    "not_a_spreadsheet",
+    "empty_file",
+    "encrypted",
+    "corrupt",
+    "encoding",
+    "unsafe_xml",
+    "too_large",
+    "unsupported_format",
+    "no_header",
+    "missing_column",
+    "duplicate_column",
+    "unexpected_column",
+    "sheet_not_found",
+]
+
+
+class ImporterError(Exception):
+    """Any error this package raises on purpose."""
+
+
+class SettingsError(ImporterError):
+    """A setting cannot be used; `setting` names it."""
+
+    def __init__(self, setting: str, message: str) -> None:
+        super().__init__(f"setting {setting}: {message}")
+        self.setting = setting
+
+
+class FormError(ImporterError):
+    """A form is no valid form; `problems` lists everything that is wrong with it."""
+
+    def __init__(self, name: str, problems: Sequence[str]) -> None:
+        listed = "; ".join(problems)
+        super().__init__(f"form {name}: {listed}" if name else f"form: {listed}")
+        self.name = name
+        self.problems = tuple(problems)
+
+
+class WorkbookError(ImporterError):
+    """A workbook cannot be imported at all; `reason` is one of a closed set of words."""
+
+    def __init__(self, reason: Reason, message: str) -> None:
+        super().__init__(message)
+        self.reason: Reason = reason
+
+    def __reduce__(self) -> tuple[type[WorkbookError], tuple[Reason, str]]:
+        """Pickle with both arguments (a reader may run in a child process)."""
+        return type(self), (self.reason, str(self))
+
+
+class StoreError(ImporterError):
+    """The store of workbooks cannot be read or written: unreachable, full, or a file of it is missing."""
+
+
+class DatabaseError(ImporterError):
+    """The database did not do what it was asked for a reason outside the data."""
+
+
+class DatabaseUnavailableError(DatabaseError):
+    """No connection: the server is down, unreachable, or refused the login."""
+
+
+class DatabaseTooOldError(DatabaseError):
+    """The server is older than PostgreSQL 14."""
+
+
+class NotMigratedError(DatabaseError):
+    """The schema of the database is missing, older or newer than this code expects."""
+
+
+class MigrationError(DatabaseError):
+    """A migration that landed was edited since, or one failed and was rolled back."""
+
+
+class LeaseLostError(ImporterError):
+    """The row is no longer held under this fence: nothing was written, and nothing may be."""
+
+    def __init__(self, table: str, id: int, fence: int) -> None:  # noqa: A002 - the column's name
+        super().__init__(
+            f"{table} {id}: the lease with fence {fence} is lost (taken over, cancelled or ended); nothing was written"
+        )
+        self.table = table
+        self.id = id
+        self.fence = fence
+
+
+class TargetError(ImporterError):
+    """The form's table is missing or does not fit the form; `problems` lists every difference."""
+
+    def __init__(self, table: str, problems: Sequence[str]) -> None:
+        super().__init__(f"table {table}: " + "; ".join(problems))
+        self.table = table
+        self.problems = tuple(problems)
+
+
+class JobError(ImporterError):
+    """An import job cannot be submitted, found, cancelled or retried as asked."""
+
+
+class JobNotFoundError(JobError):
+    """No import job has this id."""
+
+    def __init__(self, id: int) -> None:  # noqa: A002 - the column's name
+        super().__init__(f"there is no import job {id}")
+        self.id = id
+
+
+class JobStateError(JobError):
+    """The status of the job does not allow what was asked; `id` and `status` say which and what."""
+
+    def __init__(self, id: int, status: str, message: str) -> None:  # noqa: A002 - the column's name
+        super().__init__(f"import job {id} is {status}: {message}")
+        self.id = id
+        self.status = status
+
+
+class JobConflictError(JobError):
+    """The same key (or the same content) came before with other input; `id` is the earlier job, `differences` what differs."""
+
+    def __init__(self, id: int, message: str, differences: Sequence[str] = ()) -> None:  # noqa: A002 - the column's name
+        super().__init__(message)
+        self.id = id
+        self.differences = tuple(differences)
+
+
+class FormDisabledError(JobError):
+    """The form is disabled: nothing may be submitted into it until it is enabled again."""
