@@ -146,9 +146,14 @@ class JobStateError(JobError):
 
 
 class JobConflictError(JobError):
-    """The same key (or the same content) came before with other input; `id` is the earlier job, `differences` what differs."""
+    """The same key or content came before with other input; `id` is the earlier job, `differences` what differs."""
 
-    def __init__(self, id: int, message: str, differences: Sequence[str] = ()) -> None:  # noqa: A002 - the column's name
+    def __init__(
+        self,
+        id: int,  # noqa: A002 - the column's name
+        message: str,
+        differences: Sequence[str] = (),
+    ) -> None:
         super().__init__(message)
         self.id = id
         self.differences = tuple(differences)
