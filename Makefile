@@ -31,9 +31,9 @@ test: .venv/.ready
 	@$(BIN)/pytest -q $(ARGS)
 
 lint: .venv/.ready
-	@$(BIN)/ruff check .
-	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check .
+	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-timings --quiet
 
 bench: .venv/.ready

@@ -1,0 +1,207 @@
+"""Workbooks by content: whoever edits or deletes the original changes nothing about an import.
+
+A file is copied into a folder under the name of its own SHA-256 while that is computed:
+
+```
+store/
+├── ab/cd/abcd…ef        a workbook, read-only, complete from the moment it has this name
+└── .incoming/           copies under way; nothing reads them
+```
+
+What is promised: a name in the store has its whole content, on disk (the file and its folder are synced before `put`
+returns); the same content is kept once, however many put it there at the same time; a `put` that fails leaves nothing
+half-done behind. What is not: nothing here removes a workbook, and a bad disk is found only by `verify`.
+
+A copy is renamed into place (rename is atomic within one file system, which is why copies under way live in the same
+folder). A hard link to the original was rejected: who edits a linked file in place edits the store.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from importer.errors import StoreError
+
+_CHUNK_BYTES = 1 << 20
+_INCOMING = ".incoming"
+_CONTENT_HASH = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stored:
+    """One workbook as it stands in the store."""
+
+    #: SHA-256 of the content, in hex.
+    content_hash: str
+    #: Size of the content.
+    size_bytes: int
+
+
+class Store:
+    """A folder of workbooks by content hash; it is made when the first one is put.
+
+    Example:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> workbook = folder / "march.xlsx"
+        >>> _ = workbook.write_bytes(b"content")
+        >>> store = Store(folder / "store")
+        >>> stored = store.put(workbook)
+        >>> store.path(stored.content_hash).read_bytes()
+        b'content'
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+
+    def put(self, path: str | os.PathLike[str]) -> Stored:
+        """Copy a file into the store and return its hash and size; content already there is left as it is.
+
+        Raises:
+            StoreError: the file cannot be read, or the folder cannot be written (full, read-only, forbidden). Nothing
+                is left behind, and putting the file again is safe.
+        """
+        source_path = Path(path)
+        with _open_source(source_path) as source:
+            try:
+                return self._copy(source, source_path)
+            except OSError as error:
+                raise StoreError(_sentence(error, self.folder, source_path)) from error
+
+    def path(self, content_hash: str) -> Path:
+        """Return where a workbook stands.
+
+        Raises:
+            StoreError: the store has no such content, or its folder cannot be reached.
+        """
+        path = self._place(content_hash)
+        try:
+            found = path.is_file()
+        except OSError as error:
+            raise StoreError(_sentence(error, self.folder, path)) from error
+        if not found:
+            raise StoreError(
+                f"the workbook {content_hash[:12]}… is not in the store {self.folder}: it was removed, or the setting "
+                f"of the store names another folder than when it was submitted; submit the workbook again"
+            )
+        return path
+
+    def verify(self, content_hash: str) -> Stored:
+        """Read a workbook back and return it, proven to have the content its name says.
+
+        Raises:
+            StoreError: it is missing, cannot be read, or its content has changed.
+        """
+        path = self.path(content_hash)
+        digest, size_bytes = hashlib.sha256(), 0
+        with _open_source(path) as stored:
+            try:
+                while chunk := stored.read(_CHUNK_BYTES):
+                    digest.update(chunk)
+                    size_bytes += len(chunk)
+            except OSError as error:
+                raise StoreError(_sentence(error, self.folder, path)) from error
+        if digest.hexdigest() != content_hash:
+            raise StoreError(
+                f"the workbook {content_hash[:12]}… has changed in the store: {path} now holds other content; "
+                f"remove that file and submit the workbook again"
+            )
+        return Stored(content_hash=content_hash, size_bytes=size_bytes)
+
+    def _place(self, content_hash: str) -> Path:
+        if not _CONTENT_HASH.fullmatch(content_hash):
+            raise StoreError(f"{content_hash!r} is no content hash: it has 64 digits of 0-9 and a-f")
+        return self.folder / content_hash[:2] / content_hash[2:4] / content_hash
+
+    def _copy(self, source: BinaryIO, source_path: Path) -> Stored:
+        incoming = self.folder / _INCOMING
+        incoming.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(dir=incoming)
+        partial = Path(name)
+        try:
+            with os.fdopen(descriptor, "wb") as target:
+                stored = _copy_hashing(source, target, source_path)
+                target.flush()
+                os.fchmod(target.fileno(), 0o444)
+                os.fsync(target.fileno())
+            self._take_in(partial, stored)
+        finally:
+            partial.unlink(missing_ok=True)
+        return stored
+
+    def _take_in(self, partial: Path, stored: Stored) -> None:
+        """Give a finished copy its name; one that has it already keeps it, if it is whole."""
+        place = self._place(stored.content_hash)
+        with suppress(FileNotFoundError):
+            if place.stat().st_size == stored.size_bytes:
+                return
+        place.parent.mkdir(parents=True, exist_ok=True)
+        partial.replace(place)
+        for folder in (place.parent, place.parent.parent, self.folder):
+            _sync_folder(folder)
+
+
+@contextmanager
+def _open_source(path: Path) -> Iterator[BinaryIO]:
+    try:
+        source = path.open("rb")
+    except FileNotFoundError as error:
+        raise StoreError(f"there is no file {path}: it was moved or deleted, or the name is misspelt") from error
+    except IsADirectoryError as error:
+        raise StoreError(f"{path} is a folder, and a workbook is wanted") from error
+    except OSError as error:
+        raise StoreError(f"the file {path} cannot be read: {_reason(error)}") from error
+    with source:
+        yield source
+
+
+def _copy_hashing(source: BinaryIO, target: BinaryIO, source_path: Path) -> Stored:
+    digest, size_bytes = hashlib.sha256(), 0
+    while chunk := _read(source, source_path):
+        digest.update(chunk)
+        target.write(chunk)
+        size_bytes += len(chunk)
+    return Stored(content_hash=digest.hexdigest(), size_bytes=size_bytes)
+
+
+def _read(source: BinaryIO, source_path: Path) -> bytes:
+    """Read a piece; a failure is the original's, and its sentence does not blame the store."""
+    try:
+        return source.read(_CHUNK_BYTES)
+    except OSError as error:
+        raise StoreError(f"the file {source_path} cannot be read to its end: {_reason(error)}") from error
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename in this folder outlive a power cut. Windows cannot open folders, and needs no such thing."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _sentence(error: OSError, folder: Path, path: Path) -> str:
+    if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
+        return (
+            f"no room for {path.name} in the store {folder} ({_reason(error)}): free some space, or set the store to "
+            f"another folder, then submit again"
+        )
+    if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
+        return f"the store {folder} may not be written ({_reason(error)}): give this user the right, or set another"
+    return f"the store {folder} cannot be used: {_reason(error)}"
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or type(error).__name__).lower()
