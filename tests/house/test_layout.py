@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,14 @@ def test_half_of_the_rooms_modules_are_under_200_lines() -> None:
     lengths = sorted(len((text(path) or "").splitlines()) for path in modules("importer", "pipelines"))
 
     assert lengths[len(lengths) // 2] < 200
+
+
+def test_every_package_is_installed() -> None:
+    """The list of packages in pyproject.toml is that of the folders, and of `sql`, which installs as `importer.sql`."""
+    listed = tomllib.loads(text(Path("pyproject.toml")) or "")["tool"]["setuptools"]["packages"]
+    folders = {".".join(path.parent.parts) for path in modules("importer", "pipelines")}
+
+    assert listed == sorted(folders | {"importer.sql"})
 
 
 def test_names_of_files_say_something() -> None:
