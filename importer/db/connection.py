@@ -1,0 +1,200 @@
+"""Connections that cannot hold a row for ever: one database, its address, its few idle connections.
+
+Every connection of the house, pooled or dedicated, is in autocommit (a transaction is where `with conn.transaction()` stands),
+returns rows as dicts, is in UTC, is called `rowlease`, and has the timeouts that keep a stopped or unplugged worker from
+blocking others: `statement_timeout` and `idle_in_transaction_session_timeout` at a third of the import lease, `lock_timeout`
+at a tenth, TCP keepalives, and (where the server's platform knows it) `client_connection_check_interval`, by which the
+server notices within a second that the client is gone while a long statement runs. `options` of the user's own, in the
+address or in PGOPTIONS, come after ours and so win, except for the time zone, on which correctness rests.
+
+Connections are opened by the thread that asks, kept when idle (at most four) and checked before they are handed out again.
+Rejected: psycopg_pool opens them in threads of its own, so that a refused login shows as a timeout half a minute later,
+without its reason, and a `Database` that is not closed leaves threads behind. *Not guaranteed*: a limit on the number of
+connections in use; each thread of the house takes one or two.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Self, TypeAlias
+
+import psycopg
+from psycopg import errors, pq
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.rows import dict_row
+
+from importer.db.failure import database_error, translated
+from importer.db.statements import statements
+from importer.errors import DatabaseTooOldError, DatabaseUnavailableError
+from importer.settings import Settings
+
+#: A connection as every room gets it: rows are dicts.
+Connection: TypeAlias = psycopg.Connection[dict[str, Any]]
+
+#: The oldest server: 14 brought client_connection_check_interval.
+OLDEST = 140000
+
+#: Idle connections that are kept.
+KEPT = 4
+
+_KEEPALIVES = {"keepalives": "1", "keepalives_idle": "30", "keepalives_interval": "10", "keepalives_count": "3"}
+
+
+class Database:
+    """One database: its address and its idle connections. Close it, or use it in a `with`.
+
+    May be shared by threads. After a fork the child opens connections of its own.
+    """
+
+    def __init__(self, conninfo: str, settings: Settings) -> None:
+        #: Address with everything needed to connect, the password included: for child processes, never for display.
+        self.conninfo = conninfo
+        self.settings = settings
+        self._idle: list[Connection] = []
+        self._guard = threading.Lock()
+        self._process = os.getpid()
+        self._closed = False
+        try:
+            self._arguments = _arguments(conninfo, settings)
+        except psycopg.ProgrammingError as error:
+            raise DatabaseUnavailableError(f"the address of the database cannot be read: {error}") from error
+        #: The address without password, for messages.
+        self.label = _label(self._arguments)
+
+    def __repr__(self) -> str:
+        """Show the address without the password."""
+        return f"<Database {self.label}>"
+
+    def __enter__(self) -> Self:
+        """Return the database; leaving the block closes it."""
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        """Close the idle connections."""
+        self.close()
+
+    @contextmanager
+    def connection(self) -> Iterator[Connection]:
+        """Lend a connection in autocommit, taken from the idle ones when there is one.
+
+        A transaction left open is rolled back. Raises `DatabaseUnavailableError`, `DatabaseTooOldError`; any error of
+        psycopg's that leaves the block arrives as `DatabaseError`.
+        """
+        with translated(self.label):
+            conn = self._take() or self._open()
+            try:
+                yield conn
+            finally:
+                self._give_back(conn)
+
+    @contextmanager
+    def dedicated(self) -> Iterator[Connection]:
+        """Open a connection of its own and close it afterwards: for LISTEN, session locks, other settings of the session.
+
+        Raises like `connection`.
+        """
+        with translated(self.label):
+            conn = self._open()
+            try:
+                yield conn
+            finally:
+                conn.close()
+
+    def close(self) -> None:
+        """Close the idle connections; those in use close when they are given back. May be called again."""
+        self._closed = True
+        with self._guard:
+            idle, self._idle = self._idle, []
+        if self._process == os.getpid():
+            for conn in idle:
+                conn.close()
+
+    def _open(self) -> Connection:
+        try:
+            conn = psycopg.connect(**self._arguments, autocommit=True, row_factory=dict_row)
+        except psycopg.OperationalError as error:
+            raise DatabaseUnavailableError(f"no connection to {self.label}: {_reason(error)}") from error
+        version = conn.info.server_version
+        if version < OLDEST:
+            conn.close()
+            raise DatabaseTooOldError(f"{self.label} is PostgreSQL {version // 10000}; version 14 or newer is needed")
+        try:
+            conn.execute(statements("connection")["check_client"])
+        except errors.InvalidParameterValue:
+            pass  # The server's platform cannot look at a socket that way; the TCP keepalives remain.
+        except psycopg.Error as error:
+            conn.close()
+            raise database_error(error, self.label) from error
+        return conn
+
+    def _take(self) -> Connection | None:
+        """Return an idle connection that still answers."""
+        while True:
+            with self._guard:
+                if self._process != os.getpid():  # forked: the sockets are the parent's
+                    self._idle, self._process = [], os.getpid()
+                if not self._idle:
+                    return None
+                conn = self._idle.pop()
+            try:
+                conn.execute("")
+            except psycopg.Error:
+                conn.close()
+            else:
+                return conn
+
+    def _give_back(self, conn: Connection) -> None:
+        if not conn.closed and conn.info.transaction_status != pq.TransactionStatus.IDLE:
+            # Also ends a COPY that was broken off; what cannot be rolled back is closed.
+            try:
+                conn.rollback()
+            except psycopg.Error:
+                conn.close()
+        with self._guard:
+            keep = not (self._closed or conn.closed) and len(self._idle) < KEPT and conn.autocommit
+            if keep:
+                self._idle.append(conn)
+        if not keep:
+            conn.close()
+
+
+def _arguments(conninfo: str, settings: Settings) -> dict[str, Any]:
+    """Join the user's address with the session settings of the house."""
+    given: dict[str, Any] = dict(conninfo_to_dict(conninfo))
+    third = max(1, round(settings.imports.lease.total_seconds() * 1000 / 3))
+    ours = {
+        "statement_timeout": third,
+        "idle_in_transaction_session_timeout": third,
+        "lock_timeout": max(1, round(third * 0.3)),
+    }
+    theirs = given.pop("options", None) or settings.libpq_options
+    options = [f"-c {name}={value}" for name, value in ours.items()]
+    arguments = {"application_name": "rowlease", **_KEEPALIVES, **given}
+    if not settings.libpq_connect_timeout:
+        arguments.setdefault("connect_timeout", "10")
+    arguments["client_encoding"] = "UTF8"
+    arguments["options"] = " ".join([*options, *([theirs] if theirs else []), "-c timezone=UTC"])
+    make_conninfo(**arguments)
+    return arguments
+
+
+def _label(arguments: dict[str, Any]) -> str:
+    """Name the database for people; what the address leaves out is what libpq would take."""
+    defaults = {o.keyword.decode(): o.val.decode() for o in pq.Conninfo.get_defaults() if o.val is not None}
+    merged = {**defaults, **{key: str(value) for key, value in arguments.items() if value}}
+    if "service" in merged and not arguments.get("host"):
+        return f"the database of service {merged['service']}"
+    user = merged.get("user", "")
+    name = merged.get("dbname") or user
+    host = merged.get("host") or merged.get("hostaddr") or "the local socket"
+    port = merged.get("port", "5432")
+    place = host if host.startswith("/") else f"{host}:{port}"
+    return f"database {name} at {place} (user {user})"
+
+
+def _reason(error: psycopg.Error) -> str:
+    """The reason of a failed connection in one line."""
+    return " ".join((str(error) or type(error).__name__).split())
