@@ -1,8 +1,9 @@
 """A real PostgreSQL for the tests: one server for the session, one database for each test.
 
-The server is an embedded one in a temporary folder, without fsync; where it cannot run, `DATABASE_URL`, then the PG* variables
-name another, whose user must be allowed to create databases. A template database is migrated once, and each test gets a copy,
-which takes a few hundredths of a second and is dropped afterwards. Nothing starts before a test asks for it.
+The server is an embedded one in a temporary folder, without fsync; where it cannot run, `DATABASE_URL`, then the PG*
+variables name another, whose user must be allowed to create databases. A template database is migrated once, and each
+test gets a copy, which takes a few hundredths of a second and is dropped afterwards. Nothing starts before a test
+asks for it.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ MoveClock = Callable[..., None]
 @pytest.fixture(scope="session")
 def server() -> Iterator[str]:
     """Address of the server's maintenance database."""
-    # Not under pytest's own temporary folder: the server of root runs as another user, and pytest closes that folder to others.
+    # Not under pytest's own temporary folder: the server of root runs as another user, and pytest closes that folder
+    # to others.
     folder = Path(tempfile.mkdtemp(prefix="rowlease-"))
     embedded = EmbeddedServer(folder)
     try:
@@ -109,8 +111,8 @@ def empty_database(empty_conninfo: str) -> Iterator[Database]:
 def move_clock(conninfo: str) -> MoveClock:
     """Put `rowlease.clock()` ahead of the real time (back, when negative).
 
-    `move_clock(ahead)` moves it for all connections opened later, in any process; `move_clock(ahead, conn, ...)` for these
-    connections only.
+    `move_clock(ahead)` moves it for all connections opened later, in any process; `move_clock(ahead, conn, ...)` for
+    these connections only.
     """
 
     def move(ahead: timedelta, *connections: Connection) -> None:

@@ -7,12 +7,12 @@ statements("lease")["claim"]  <── sql/statements/lease.sql    └──dedic
 migrate(db), pending(db)      <── sql/migrations/NNNN_what.sql
 ```
 
-Other rooms import from here and never from psycopg. What they get promises: an error that leaves a `connection()` block is
-a `DatabaseError` with one sentence; no connection can block others for longer than a third of a lease; the schema is exactly
-that of this code (`connect` refuses a database that is not migrated, or newer).
+Other rooms import from here and never from psycopg. What they get promises: an error that leaves a `connection()`
+block is a `DatabaseError` with one sentence; no connection can block others for longer than a third of a lease; the
+schema is exactly that of this code (`connect` refuses a database that is not migrated, or newer).
 
-*Not guaranteed*: that the schema stays so while a program runs; a migration of a newer version may come at any time, and
-only adds.
+*Not guaranteed*: that the schema stays so while a program runs; a migration of a newer version may come at any time,
+and only adds.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def connect(conninfo: str | None = None, settings: Settings | None = None, *, mi
     """Return the database, tried by a first connection.
 
     The address is `conninfo` (a URL or libpq's `key=value` form), else the setting `DATABASE_URL`, else libpq's PG*
-    variables when they name a database, else the embedded server, which is started when it is down and migrated here. Any
-    other database must be migrated already (`migrated=False` leaves that unasked, for the program that migrates).
+    variables when they name a database, else the embedded server, which is started when it is down and migrated here.
+    Any other database must be migrated already (`migrated=False` leaves that unasked, for the program that migrates).
 
     Raises `DatabaseUnavailableError` (down, unreachable, refused), `DatabaseTooOldError` (PostgreSQL < 14),
     `NotMigratedError` (tables missing, or newer than this code), `MigrationError` (a landed migration was edited).

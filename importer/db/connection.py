@@ -1,16 +1,17 @@
 """Connections that cannot hold a row for ever: one database, its address, its few idle connections.
 
-Every connection of the house, pooled or dedicated, is in autocommit (a transaction is where `with conn.transaction()` stands),
-returns rows as dicts, is in UTC, is called `rowlease`, and has the timeouts that keep a stopped or unplugged worker from
-blocking others: `statement_timeout` and `idle_in_transaction_session_timeout` at a third of the import lease, `lock_timeout`
-at a tenth, TCP keepalives, and (where the server's platform knows it) `client_connection_check_interval`, by which the
-server notices within a second that the client is gone while a long statement runs. `options` of the user's own, in the
-address or in PGOPTIONS, come after ours and so win, except for the time zone, on which correctness rests.
+Every connection of the house, pooled or dedicated, is in autocommit (a transaction is where `with conn.transaction()`
+stands), returns rows as dicts, is in UTC, is called `rowlease`, and has the timeouts that keep a stopped or unplugged
+worker from blocking others: `statement_timeout` and `idle_in_transaction_session_timeout` at a third of the import
+lease, `lock_timeout` at a tenth, TCP keepalives, and (where the server's platform knows it)
+`client_connection_check_interval`, by which the server notices within a second that the client is gone while a long
+statement runs. `options` of the user's own, in the address or in PGOPTIONS, come after ours and so win, except for
+the time zone, on which correctness rests.
 
-Connections are opened by the thread that asks, kept when idle (at most four) and checked before they are handed out again.
-Rejected: psycopg_pool opens them in threads of its own, so that a refused login shows as a timeout half a minute later,
-without its reason, and a `Database` that is not closed leaves threads behind. *Not guaranteed*: a limit on the number of
-connections in use; each thread of the house takes one or two.
+Connections are opened by the thread that asks, kept when idle (at most four) and checked before they are handed out
+again. Rejected: psycopg_pool opens them in threads of its own, so that a refused login shows as a timeout half a
+minute later, without its reason, and a `Database` that is not closed leaves threads behind. *Not guaranteed*: a limit
+on the number of connections in use; each thread of the house takes one or two.
 """
 
 from __future__ import annotations
@@ -92,7 +93,8 @@ class Database:
 
     @contextmanager
     def dedicated(self) -> Iterator[Connection]:
-        """Open a connection of its own and close it afterwards: for LISTEN, session locks, other settings of the session.
+        """Open a connection of its own and close it afterwards: for LISTEN, session locks, other settings of the
+        session.
 
         Raises like `connection`.
         """

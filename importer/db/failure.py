@@ -1,8 +1,8 @@
 """Where psycopg's exceptions stop: at the edge of this room they become `DatabaseError`, with one sentence.
 
-`Database.connection()` and `Database.dedicated()` are that edge, so inside a `with db.connection()` block a room may still
-catch a class of `errors` (a unique violation, say); what leaves the block is ours. `translated` is the same edge for code
-that was handed a connection.
+`Database.connection()` and `Database.dedicated()` are that edge, so inside a `with db.connection()` block a room may
+still catch a class of `errors` (a unique violation, say); what leaves the block is ours. `translated` is the same
+edge for code that was handed a connection.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from importer.errors import DatabaseError, DatabaseUnavailableError
 
 T = TypeVar("T")
 
-#: Transactions that PostgreSQL broke off so that another could go on: repeating them is the remedy (PostgreSQL manual, 13.5).
+#: Transactions that PostgreSQL broke off so that another could go on: repeating them is the remedy (PostgreSQL
+#: manual, 13.5).
 CONFLICTS = (errors.DeadlockDetected, errors.SerializationFailure)
 
 #: SQLSTATE classes that mean the connection is gone or refused: connection exception, invalid authorization.

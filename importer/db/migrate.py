@@ -1,15 +1,15 @@
 """Brings a database to the schema of this code: forward only, one transaction per file, one migrator at a time.
 
 A migration is a file `sql/migrations/NNNN_what.sql`, never edited once it landed. What was applied stands in
-`rowlease.migrations` with the checksum of its file. Three things are refused: a file that was edited since, a file missing
-before the newest applied, and a database that has more than this code knows (an older program would write what the newer
-schema does not expect).
+`rowlease.migrations` with the checksum of its file. Three things are refused: a file that was edited since, a file
+missing before the newest applied, and a database that has more than this code knows (an older program would write
+what the newer schema does not expect).
 
 Two migrators at once: each takes the same advisory lock at the start of each transaction and looks again at what is
 applied, so the second finds nothing left to do. A migration that fails is rolled back whole, and those before it stay.
 
-*Not guaranteed*: that programs of the older schema go on working while a migration runs. A statement that cannot run in a
-transaction (`create index concurrently`) has no place here.
+*Not guaranteed*: that programs of the older schema go on working while a migration runs. A statement that cannot run
+in a transaction (`create index concurrently`) has no place here.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Reads named SQL statements from `sql/statements/<room>.sql`, once per process.
 
 A file is a sequence of blocks: a line `-- name: claim`, then one comment line or more that say what the statement
-promises, then the statement. Comments are not sent to the server (a per cent sign or a brace in prose would be read as a
-placeholder). Parameters are `%(name)s`; where an identifier must be filled in it is `{name}`, and the caller composes it
-from a closed enum: `statements("lease")["claim"].format(table=...)`.
+promises, then the statement. Comments are not sent to the server (a per cent sign or a brace in prose would be read
+as a placeholder). Parameters are `%(name)s`; where an identifier must be filled in it is `{name}`, and the caller
+composes it from a closed enum: `statements("lease")["claim"].format(table=...)`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Every connection of the house is set up so that it cannot hold a row for ever, and its errors are one clear sentence."""
+"""Every connection is set up so that it cannot hold a row for ever, and its errors are one clear sentence."""
 
 from __future__ import annotations
 
@@ -45,6 +45,6 @@ def test_unreachable() -> None:
 
 
 def test_error_leaves_the_block_as_ours(database: Database) -> None:
-    """psycopg's errors stop at the edge of the room."""
+    """Errors of psycopg's stop at the edge of the room."""
     with pytest.raises(DatabaseError, match="division by zero"), database.connection() as conn:
         conn.execute("select 1 / 0")
