@@ -34,7 +34,7 @@ lint: .venv/.ready
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --quiet --check .
 	@$(BIN)/mypy --no-error-summary
-	@$(BIN)/lint-imports --no-timings --quiet
+	@$(BIN)/lint-imports --no-logo
 
 bench: .venv/.ready
 	@$(BIN)/python -m benchmarks $(ARGS)
