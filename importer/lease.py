@@ -30,10 +30,9 @@ who claim pass over locked rows. Its commit therefore proves that the lease stoo
 second connection would wait for this lock: renew only around work that is outside such a transaction.
 
 **Under failure.** A holder that dies keeps the row until `lease_until`; then the next claim takes it as the next
-attempt, with the first `started_at`. There is no rescuer. A row whose lease ran out at its last attempt is not
-claimed but failed by
-`fail_exhausted`, which the rooms call in the transaction of their claim, before it, so that what they owe to the
-world about the end of a row commits with it. Attempts count crashes and errors only: a graceful stop gives its
+attempt, with the first `started_at`. There is no rescuer. A row whose lease ran out at its last attempt is not claimed
+but failed by `fail_exhausted`, which the rooms call before the claim and in its transaction, so that what they owe to
+the world about the end of a row commits with it. Attempts count crashes and errors only: a graceful stop gives its
 attempt back. A transaction that rolls back leaves the lease as it was before.
 
 **What is not guaranteed.** That work outside the database happens once: two holders may overlap there, the older one
@@ -241,11 +240,10 @@ def end(conn: Connection, lease: Lease, *, status: str, error: str | None = None
 
 
 def fail_exhausted(conn: Connection, table: Leased) -> list[dict[str, Any]]:
-    """Fail the rows whose lease ran out at their last attempt; return `id`, `fence`, `attempt_count`, `last_error` of
-    each.
+    """Fail the rows whose lease ran out at their last attempt.
 
-    Call it before `claim`, in the same transaction, together with whatever else the end of a row demands. Rows that
-    another transaction has locked are passed over.
+    Returns `id`, `fence`, `attempt_count` and `last_error` of each. Call it before `claim`, in the same transaction,
+    together with whatever else the end of a row demands. Rows that another transaction has locked are passed over.
     """
     return conn.execute(_statement(table, "fail_exhausted")).fetchall()
 

