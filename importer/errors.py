@@ -6,6 +6,7 @@ ImporterError
 ├── FormError                  a form that is no valid form; all problems at once
 ├── WorkbookError              a workbook that cannot be imported at all; carries a reason
 ├── StoreError                 the store of workbooks cannot be read or written (try again)
+│   └── ContentChangedError        a workbook in the store is not what its hash says
 ├── DatabaseError              the database (try again, unless a subclass says otherwise)
 │   ├── DatabaseUnavailableError   down, unreachable, refused the login
 │   ├── DatabaseTooOldError        PostgreSQL older than 14
@@ -17,6 +18,7 @@ ImporterError
     ├── JobNotFoundError           no job has this id
     ├── JobStateError              the job's status does not allow it
     ├── JobConflictError           the same key, or the same content, with other input
+    ├── CursorBeyondRowsError      the sheet has fewer rows than were dealt with before
     └── FormDisabledError          the form takes no imports at present
 ```
 
@@ -81,6 +83,10 @@ class WorkbookError(ImporterError):
 
 class StoreError(ImporterError):
     """The store of workbooks cannot be read or written: unreachable, full, or a file of it is missing."""
+
+
+class ContentChangedError(StoreError):
+    """A workbook in the store is not what its hash says; trying again changes nothing."""
 
 
 class DatabaseError(ImporterError):
@@ -157,6 +163,10 @@ class JobConflictError(JobError):
         super().__init__(message)
         self.id = id
         self.differences = tuple(differences)
+
+
+class CursorBeyondRowsError(JobError):
+    """The sheet has fewer rows than were dealt with before, so it cannot be the same content."""
 
 
 class FormDisabledError(JobError):

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from importer.errors import StoreError
+from importer.errors import ContentChangedError, StoreError
 
 _CHUNK_BYTES = 1 << 20
 _INCOMING = ".incoming"
@@ -99,7 +99,8 @@ class Store:
         """Read a workbook back and return it, proven to have the content its name says.
 
         Raises:
-            StoreError: it is missing, cannot be read, or its content has changed.
+            ContentChangedError: it holds other content than its name says.
+            StoreError: it is missing or cannot be read.
         """
         path = self.path(content_hash)
         digest, size_bytes = hashlib.sha256(), 0
@@ -111,7 +112,7 @@ class Store:
             except OSError as error:
                 raise StoreError(_sentence(error, self.folder, path)) from error
         if digest.hexdigest() != content_hash:
-            raise StoreError(
+            raise ContentChangedError(
                 f"the workbook {content_hash[:12]}… has changed in the store: {path} now holds other content; "
                 f"remove that file and submit the workbook again"
             )

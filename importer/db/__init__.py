@@ -20,7 +20,7 @@ from __future__ import annotations
 from psycopg import errors, sql
 from psycopg.types.json import Jsonb
 
-from importer.db.connection import Connection, Database
+from importer.db.connection import Connection, Database, dict_rows
 from importer.db.embedded import EmbeddedServer, Status
 from importer.db.failure import database_error, repeat_on_conflict, translated
 from importer.db.migrate import Migration, migrate, pending, require_migrated
@@ -37,6 +37,7 @@ __all__ = [
     "Status",
     "connect",
     "database_error",
+    "dict_rows",
     "errors",
     "migrate",
     "pending",

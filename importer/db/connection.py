@@ -166,6 +166,17 @@ class Database:
             conn.close()
 
 
+@contextmanager
+def dict_rows(conn: psycopg.Connection[Any]) -> Iterator[Connection]:
+    """Use a connection that a caller made (with whatever rows) as one of ours, within the caller's own transaction."""
+    rows = conn.row_factory
+    conn.row_factory = dict_row
+    try:
+        yield conn
+    finally:
+        conn.row_factory = rows
+
+
 def _arguments(conninfo: str, settings: Settings) -> dict[str, Any]:
     """Join the user's address with the session settings of the house."""
     given: dict[str, Any] = dict(conninfo_to_dict(conninfo))

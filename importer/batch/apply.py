@@ -1,0 +1,193 @@
+"""One batch: what becomes of its rows in the caller's fenced transaction.
+
+```
+Batch (rows, accepted, faults) ──load──► inserted │ clashes │ refused
+                                                      │          │
+             key there from an ended job or no job: on_clash    `database` fault
+             everything else: `unique` fault
+──► Outcome (success, failed, skipped, faults): success + failed + skipped = rows of the batch
+```
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import polars as pl
+
+from importer import import_job
+from importer.batch.encode import FrameRows
+from importer.db import Connection
+from importer.forms import FAULT_SCHEMA, CheckedChunk, Form
+from importer.target import Clash, Target, load, lock
+
+#: source_row, column, rule, value, message, position of the column in the form
+FaultRow: TypeAlias = tuple[int, str, str, str | None, str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch:
+    """Consecutive data rows of a sheet, checked, with the place of the first one."""
+
+    #: How many data rows come before this batch: the cursor it moves on from.
+    start: int
+    #: Sheet rows of all data rows, good or bad, ascending.
+    rows: pl.Series
+    #: The good ones: source_row, then the form's columns.
+    accepted: pl.DataFrame
+    #: The faults of the bad ones: source_row column rule value message.
+    faults: pl.DataFrame
+    #: The good ones as CSV, when they were encoded ahead.
+    encoded: FrameRows | None = None
+
+    def __len__(self) -> int:
+        """How many data rows."""
+        return len(self.rows)
+
+    def part(self, start: int, stop: int) -> Batch:
+        """Data rows from start up to, but without, stop as a batch of their own."""
+        if start == 0 and stop == len(self):
+            return self
+        rows = self.rows[start:stop]
+        if not len(rows):
+            return Batch(
+                start=self.start + start, rows=rows, accepted=self.accepted.clear(), faults=self.faults.clear()
+            )
+        first, last = int(rows[0]), int(rows[-1])
+        return Batch(
+            start=self.start + start,
+            rows=rows,
+            accepted=_between(self.accepted, first, last),
+            faults=_between(self.faults, first, last),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What became of a batch."""
+
+    success: int
+    failed: int
+    skipped: int
+    faults: tuple[FaultRow, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A form and its table, ready for batches."""
+
+    form: Form
+    target: Target
+    job_id: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The form's columns, in its order."""
+        return tuple(c.name for c in self.target.columns)
+
+    def fault_rows(self, faults: pl.DataFrame) -> tuple[FaultRow, ...]:
+        """A frame of faults as rows to store."""
+        position = {name: at for at, name in enumerate(self.names)}
+        return tuple((*row, position.get(row[1], 0)) for row in faults.select(*FAULT_SCHEMA).iter_rows())
+
+    def encode(self, accepted: pl.DataFrame) -> FrameRows:
+        """Rows for COPY."""
+        plain = [c.name for c in self.target.columns if c.type == "decimal" and c.precision is None and c.scale is None]
+        return FrameRows(accepted, job_id=self.job_id, columns=self.names, plain_decimals=plain)
+
+
+def batches(chunk: CheckedChunk, *, start: int, rows: int) -> list[Batch]:
+    """Cut a checked chunk into batches of at most `rows` data rows; `start` is the cursor before the chunk."""
+    whole = Batch(start=start, rows=chunk.rows, accepted=chunk.accepted, faults=chunk.faults)
+    return [whole.part(at, min(at + rows, len(whole))) for at in range(0, len(whole), rows)]
+
+
+def apply(
+    conn: Connection,
+    plan: Plan,
+    batch: Batch,
+    *,
+    open_among: Callable[[Connection, Collection[int]], Collection[int]] | None = None,
+    copying: Callable[[], None] | None = None,
+) -> Outcome:
+    """Load the good rows and tell of the others, in the caller's transaction; faults are not stored here.
+
+    Raises:
+        psycopg.Error: for a reason outside the rows; the transaction is then aborted.
+    """
+    if plan.target.unique_sets:
+        lock(conn, plan.target)
+    rows = batch.encoded or plan.encode(batch.accepted)
+    loaded = load(conn, plan.target, rows, job_id=plan.job_id, copying=copying)
+    others = {c.job_id for c in loaded.clashes if c.job_id is not None} - {plan.job_id}
+    ask = open_among or (lambda conn, ids: import_job.open_among(conn, sorted(ids)))
+    still_open = frozenset(ask(conn, others)) if others else frozenset()
+    position = {name: at for at, name in enumerate(plan.names)}
+    faults = list(plan.fault_rows(batch.faults))
+    values = _Values(batch.accepted)
+    skipped = {clash.source_row for clash in loaded.clashes if _skips(plan, clash, still_open)}
+    for clash in loaded.clashes:
+        if clash.source_row not in skipped:
+            column = clash.columns[0]
+            value = values.text(clash.source_row, column)
+            message = _clash_message(clash, plan.job_id, still_open)
+            faults.append((clash.source_row, column, "unique", value, message, position[column]))
+    for refused in loaded.refused:
+        value = values.text(refused.source_row, refused.column) if refused.column else None
+        faults.append(
+            (refused.source_row, refused.column, "database", value, refused.message, position.get(refused.column, 0))
+        )
+    return Outcome(
+        success=loaded.inserted,
+        failed=len(batch) - loaded.inserted - len(skipped),
+        skipped=len(skipped),
+        faults=tuple(_one_a_cell(faults)),
+    )
+
+
+def _one_a_cell(faults: Iterable[FaultRow]) -> Iterator[FaultRow]:
+    """Faults in sheet order, the first one of each cell."""
+    ordered = sorted(faults, key=lambda fault: (fault[0], fault[5]))
+    return (next(same) for _, same in itertools.groupby(ordered, key=lambda fault: fault[:2]))
+
+
+def _skips(plan: Plan, clash: Clash, still_open: Collection[int]) -> bool:
+    """Whether the row is left out without a fault.
+
+    Its key is there from an earlier import that is not open any more.
+    """
+    if plan.form.on_clash != "skip" or clash.columns != plan.target.key or clash.job_id == plan.job_id:
+        return False
+    return clash.job_id not in still_open
+
+
+def _clash_message(clash: Clash, job_id: int, still_open: Collection[int]) -> str:
+    what = " and ".join(clash.columns)
+    if clash.job_id == job_id:
+        return f"{what}: the same as in row {clash.first_row} of this sheet"
+    if clash.job_id is None:
+        return f"{what}: already in the table"
+    first = f"{what}: already in the table from row {clash.first_row} of import job {clash.job_id}"
+    return f"{first}, which is still running" if clash.job_id in still_open else first
+
+
+class _Values:
+    """Cells of accepted rows as text, looked up one by one (only for the few rows that did not go in)."""
+
+    def __init__(self, accepted: pl.DataFrame) -> None:
+        self._accepted = accepted
+
+    def text(self, source_row: int, column: str) -> str | None:
+        at = self._accepted["source_row"].search_sorted(source_row)
+        value: Any = self._accepted.item(at, column)
+        return None if value is None else str(value)
+
+
+def _between(frame: pl.DataFrame, first: int, last: int) -> pl.DataFrame:
+    """Rows of a frame, ascending by source_row, whose source_row lies between first and last."""
+    low = frame["source_row"].search_sorted(first, side="left")
+    high = frame["source_row"].search_sorted(last, side="right")
+    return frame.slice(low, high - low)

@@ -1,0 +1,301 @@
+"""What a notebook, a command line and a sensor call: submit a workbook, import it here, look at jobs."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from importer import import_job
+from importer.batch.attempt import Progress, run
+from importer.batch.progress import bar
+from importer.batch.writer import At
+from importer.db import Connection, Database, connect, dict_rows
+from importer.errors import JobError, LeaseLostError
+from importer.excel import open_workbook
+from importer.forms import FAULT_SCHEMA, Form
+from importer.import_job import Job, Jobs, Request
+from importer.lease import Lease, holder_name
+from importer.store import Store
+
+#: Pause between two looks at a job that another holder runs, in seconds.
+_LOOK_S = 0.5
+
+
+def submit(
+    path: str | os.PathLike[str],
+    form: Form,
+    *,
+    db: Database | None = None,
+    conn: Connection | None = None,
+    sheet: str | None = None,
+    key: str | None = None,
+    force: bool = False,
+    replace: bool = False,
+    create_table: bool = False,
+    batch_rows: int | None = None,
+    priority: int = 2,
+    run_ref: str | None = None,
+) -> Job:
+    """Queue a workbook for import; a worker on any machine with the same store and database runs it.
+
+    The file is copied into the store first, so editing the original changes nothing. The same content, form version
+    and sheet is one job: the earlier one comes back with `submitted_before` set. A failed or cancelled job that did
+    not read its sheet to the end is taken up from its cursor.
+
+    Args:
+        path: the workbook.
+        form: what its sheet has to be.
+        db: the database; else the one of `connect()`.
+        conn: write the job in this connection's transaction instead (psycopg 3); it counts once that commits.
+        sheet: a sheet by name, instead of the form's own choice.
+        key: a name of the caller's for this submission; the same key with other input is an error.
+        force: make a new job although the content was imported before.
+        replace: the content came under another version of the form; its rows go when the new import starts.
+        create_table: create the form's table when it is missing.
+        batch_rows: rows per transaction, instead of the setting.
+        priority: 0 (first) to 3.
+        run_ref: who runs it outside, for example a Dagster run id.
+
+    Raises:
+        WorkbookError: the file is no workbook that can be read.
+        FormDisabledError: the form takes no imports at present.
+        JobConflictError: the key, or the content under another version of the form, came before.
+        StoreError: the file cannot be copied into the store.
+    """
+    options = {
+        "sheet": sheet,
+        "key": key,
+        "force": force,
+        "replace": replace,
+        "create_table": create_table,
+        "batch_rows": batch_rows,
+        "priority": priority,
+        "run_ref": run_ref,
+    }
+    with _database(db) as database:
+        request = _request(database, path, form, options)
+        if conn is not None:
+            with dict_rows(conn) as own:
+                return import_job.submit(own, request)
+        with database.connection() as pooled:
+            return import_job.submit(pooled, request)
+
+
+def import_workbook(
+    path: str | os.PathLike[str],
+    form: Form,
+    *,
+    db: Database | None = None,
+    sheet: str | None = None,
+    key: str | None = None,
+    force: bool = False,
+    replace: bool = False,
+    create_table: bool = True,
+    batch_rows: int | None = None,
+    priority: int = 2,
+    run_ref: str | None = None,
+    wait: bool = True,
+    progress: bool = True,
+    watch: Progress | None = None,
+    at: At = lambda _point: None,
+) -> Job:
+    """Import a workbook here and now; the job is claimed in the transaction that makes it.
+
+    A job that exists already is taken up when it waits, failed before its sheet's end, or lost its holder; one that
+    another holder runs is waited for (`wait=False` gives it back as it is). Stopping the cell, or Ctrl-C, gives the
+    job back with what was committed; the same call goes on.
+
+    The arguments are those of `submit`, but `create_table` is on. `wait`: wait for a job that somebody else runs.
+    `progress`: show a bar. `watch`: called with (rows dealt with, rows failed) as it goes, for a display of one's own.
+    `at`: called at named points of the import (tests end the process there).
+
+    Returns the job as it ended. Bad rows are no error: look at `failed_rows` and `faults(job)`.
+
+    Raises:
+        WorkbookError: the workbook cannot be imported at all; the job has failed and left no row.
+        TargetError: the form's table is missing or does not fit.
+        StoreError, DatabaseError: store or database do not answer; rows and cursor are kept and the job waits.
+        Everything that `submit` raises.
+    """
+    options = {
+        "sheet": sheet,
+        "key": key,
+        "force": force,
+        "replace": replace,
+        "create_table": create_table,
+        "batch_rows": batch_rows,
+        "priority": priority,
+        "run_ref": run_ref,
+    }
+    with _database(db) as database:
+        request = _request(database, path, form, options)
+        holder = holder_name("import")
+        with database.connection() as conn, conn.transaction():
+            job = import_job.submit(conn, request)
+            lease = None if job.ended else _claim(conn, database, job.id, holder, run_ref)
+        with bar(job.file_name, shown=progress and not job.ended) as move:
+            done = _until_ended(
+                database, job, lease, holder=holder, run_ref=run_ref, wait=wait, watch=_both(move, watch), at=at
+            )
+        return dataclasses.replace(done, submitted_before=job.submitted_before)
+
+
+def _both(one: Progress, other: Progress | None) -> Progress:
+    def move(rows: int, failed: int) -> None:
+        one(rows, failed)
+        if other is not None:
+            other(rows, failed)
+
+    return move
+
+
+def _claim(conn: Connection, db: Database, job_id: int, holder: str, run_ref: str | None) -> Lease | None:
+    return import_job.claim(conn, holder=holder, ttl=db.settings.imports.lease, id=job_id, run_ref=run_ref)
+
+
+def _until_ended(
+    db: Database,
+    job: Job,
+    lease: Lease | None,
+    *,
+    holder: str,
+    run_ref: str | None,
+    wait: bool,
+    watch: Progress,
+    at: At,
+) -> Job:
+    """Run the job here when it can be claimed, wait for it while somebody else runs it."""
+    store = Store(db.settings.store)
+    while not job.ended:
+        if lease is not None:
+            ran = run(db, lease, store=store, progress=watch, at=at)
+            if ran.error is not None and not isinstance(ran.error, LeaseLostError):
+                raise ran.error
+            job, lease = ran.job, None
+            continue
+        if not wait:
+            return job
+        time.sleep(_LOOK_S)
+        with db.connection() as conn:
+            lease = _claim(conn, db, job.id, holder, run_ref)
+            job = import_job.job(conn, job.id)
+        watch(job.cursor, job.failed_rows)
+    return job
+
+
+def _request(db: Database, path: str | os.PathLike[str], form: Form, options: dict[str, Any]) -> Request:
+    """Look at the file, copy it into the store, and write down what is asked."""
+    file = Path(path)
+    with open_workbook(file):
+        pass
+    stored = Store(db.settings.store).put(file)
+    return Request(
+        definition=form.to_dict(),
+        form_name=form.name,
+        digest=form.digest,
+        file_name=file.name,
+        content_hash=stored.content_hash,
+        size_bytes=stored.size_bytes,
+        max_attempts=db.settings.imports.max_attempts,
+        **options,
+    )
+
+
+def retry(job: Job | int, *, db: Database | None = None) -> Job:
+    """Let a failed or cancelled job wait again from its cursor, with all its attempts.
+
+    Raises:
+        JobNotFoundError: there is no such job.
+        JobStateError: it is open, ended well, was replaced, or read its sheet to the end.
+    """
+    with _connection(db) as conn:
+        return import_job.take_up(conn, _id(job))
+
+
+def cancel(job: Job | int, *, db: Database | None = None) -> Job:
+    """Cancel an open job; a worker that runs it stops at its next batch. Rows that were committed stay.
+
+    Raises:
+        JobNotFoundError: there is no such job.
+        JobStateError: it has ended.
+    """
+    with _connection(db) as conn:
+        return import_job.cancel(conn, _id(job))
+
+
+def jobs(
+    *,
+    db: Database | None = None,
+    form: str | None = None,
+    status: str | None = None,
+    since: dt.datetime | None = None,
+    limit: int | None = None,
+) -> Jobs:
+    """Read import jobs, newest first, each with started, ended and duration; a table in a notebook."""
+    with _connection(db) as conn:
+        return import_job.jobs(conn, form=form, status=status, since=since, limit=limit)
+
+
+def job(id: int | Job, *, db: Database | None = None) -> Job:  # noqa: A002 - a name of the front door
+    """Read one import job.
+
+    Raises:
+        JobNotFoundError: there is no such job.
+    """
+    with _connection(db) as conn:
+        return import_job.job(conn, _id(id))
+
+
+def faults(job: Job | int, *, db: Database | None = None, limit: int | None = None) -> pl.DataFrame:
+    """Read the faults of a job in sheet order, one row per bad cell.
+
+    The frame has source_row i64 and the strings column, rule, value, message.
+
+    Raises:
+        JobNotFoundError: there is no such job.
+    """
+    with _connection(db) as conn:
+        import_job.job(conn, _id(job))
+        rows = import_job.faults(conn, _id(job), limit=limit)
+    return pl.DataFrame(rows, schema=FAULT_SCHEMA, orient="row")
+
+
+def stored_form(name: str, *, db: Database | None = None) -> Form:
+    """Read the newest stored version of a form.
+
+    Raises:
+        JobError: no form has this name.
+    """
+    with _connection(db) as conn:
+        for row in import_job.forms(conn):
+            if row["name"] == name:
+                return Form.from_dict(row["definition"])
+    raise JobError(f"no form {name!r} is stored in the database")
+
+
+def _id(job: Job | int) -> int:
+    return job.id if isinstance(job, Job) else job
+
+
+@contextmanager
+def _database(db: Database | None) -> Iterator[Database]:
+    """The caller's database, else one of our own for this call."""
+    if db is not None:
+        yield db
+        return
+    with connect() as own:
+        yield own
+
+
+@contextmanager
+def _connection(db: Database | None) -> Iterator[Connection]:
+    with _database(db) as database, database.connection() as conn:
+        yield conn

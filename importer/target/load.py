@@ -1,0 +1,185 @@
+"""Loading a batch: COPY, the stage for keys, and the search for the row that PostgreSQL refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from importer.db import Connection, errors, sql, statements
+from importer.target.table import Target
+
+_ST = statements("target")
+
+#: COPY takes the batch in slices of this size, so that a stop or a lost connection is seen early.
+_SLICE_BYTES = 256 * 1024
+
+#: SQLSTATEs that are about the row and not about the world: data exceptions, integrity, a value too long for an index,
+#: a trigger's own refusal, a check option (PostgreSQL manual, appendix A).
+_ROW_CLASSES = ("22", "23", "44")
+_ROW_STATES = ("54000", "P0001")
+
+
+class Rows(Protocol):
+    """A batch of rows as the target takes it: CSV of the form's columns, then import_job_id and source_row."""
+
+    def __len__(self) -> int:
+        """How many rows."""
+
+    def csv(self, start: int, stop: int) -> bytes:
+        """Rows from start up to, but without, stop as CSV in UTF-8."""
+
+    def source_row(self, index: int) -> int:
+        """The sheet row of one row."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clash:
+    """A row whose values a unique index has already; a row may clash in several sets of columns."""
+
+    source_row: int
+    #: The columns that repeat: the key, or one unique column.
+    columns: tuple[str, ...]
+    #: The job that put the other row there; null for a row of no job.
+    job_id: int | None
+    #: The other row's sheet row; null for a row of no job.
+    first_row: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refused:
+    """A row that PostgreSQL refused, in its words."""
+
+    source_row: int
+    #: The column, where PostgreSQL names one of the form's, else ''.
+    column: str
+    message: str
+
+
+@dataclass(kw_only=True)
+class Loaded:
+    """What became of a batch."""
+
+    inserted: int = 0
+    clashes: list[Clash] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)
+
+
+def load(
+    conn: Connection, target: Target, rows: Rows, *, job_id: int, copying: Callable[[], None] | None = None
+) -> Loaded:
+    """Load a batch in the caller's transaction; rows that cannot go in are told, all others are in.
+
+    `copying` is called before each slice of COPY. For a target with a key or unique columns the caller holds `lock`.
+
+    Raises:
+        psycopg.Error: for a reason outside the rows (connection, rights, time limit); the transaction is then aborted.
+    """
+    stage = _Stage(conn, target, job_id) if target.unique_sets else None
+    loaded = Loaded()
+    parts = [(0, len(rows))]
+    while parts:
+        start, stop = parts.pop()
+        if start == stop:
+            continue
+        try:
+            with conn.transaction():
+                if stage is None:
+                    _copy(conn, _copy_into(target, target.table), rows.csv(start, stop), copying)
+                    clashes: list[Clash] = []
+                    refused: list[Refused] = []
+                else:
+                    clashes, refused = stage.load(rows.csv(start, stop), copying)
+                conn.execute(_ST["check_now"])
+        except errors.Error as error:
+            if not about_a_row(error):
+                raise
+            if stop - start > 1:
+                middle = (start + stop) // 2
+                parts += [(middle, stop), (start, middle)]
+                continue
+            loaded.refused.append(_refusal(error, target, rows.source_row(start)))
+            continue
+        loaded.inserted += stop - start - len({clash.source_row for clash in clashes}) - len(refused)
+        loaded.clashes += clashes
+        loaded.refused += refused
+    return loaded
+
+
+def about_a_row(error: errors.Error) -> bool:
+    """Whether PostgreSQL refused a row's values (and not the statement, the connection or the time it took)."""
+    state = error.sqlstate or ""
+    return state[:2] in _ROW_CLASSES or state in _ROW_STATES
+
+
+def _copy_into(target: Target, table: sql.Composable) -> sql.Composed:
+    return _ST["copy"].format(table=table, columns=target.column_list)
+
+
+def _copy(conn: Connection, statement: sql.Composed, data: bytes, copying: Callable[[], None] | None) -> None:
+    with conn.cursor() as cur, cur.copy(statement) as copy:
+        for piece in _slices(data):
+            if copying is not None:
+                copying()
+            copy.write(piece)
+
+
+def _slices(data: bytes) -> Iterator[memoryview]:
+    view = memoryview(data)
+    for start in range(0, len(view), _SLICE_BYTES):
+        yield view[start : start + _SLICE_BYTES]
+
+
+def _refusal(error: errors.Error, target: Target, source_row: int) -> Refused:
+    names = {c.name for c in target.columns}
+    column = error.diag.column_name if error.diag.column_name in names else ""
+    message = f"PostgreSQL refused the row: {error.diag.message_primary or error}"
+    if error.diag.constraint_name:
+        message += f" (constraint {error.diag.constraint_name})"
+    return Refused(source_row=source_row, column=column or "", message=message)
+
+
+class _Stage:
+    """A temporary table in which a batch waits while its keys are looked at."""
+
+    def __init__(self, conn: Connection, target: Target, job_id: int) -> None:
+        self._conn = conn
+        self._target = target
+        self._name = sql.Identifier("pg_temp", f"rowlease_stage_{job_id}".replace("-", "_"))
+        unqualified = sql.Identifier(f"rowlease_stage_{job_id}".replace("-", "_"))
+        conn.execute(_ST["create_stage"].format(stage=unqualified, columns=target.column_list, table=target.table))
+
+    def load(self, data: bytes, copying: Callable[[], None] | None) -> tuple[list[Clash], list[Refused]]:
+        self._conn.execute(_ST["empty_stage"].format(stage=self._name))
+        _copy(self._conn, _copy_into(self._target, self._name), data, copying)
+        statement = _ST["insert_stage"].format(
+            table=self._target.table, stage=self._name, columns=self._target.column_list
+        )
+        left = [int(row["source_row"]) for row in self._conn.execute(statement).fetchall()]
+        return self._explain(left) if left else ([], [])
+
+    def _explain(self, left: Sequence[int]) -> tuple[list[Clash], list[Refused]]:
+        """Say of each row that was not inserted who has its key, or which index the form does not know refuses it."""
+        clashes: list[Clash] = []
+        for names in self._target.unique_sets:
+            match = sql.SQL(" and ").join(sql.SQL("s.{0} = t.{0}").format(sql.Identifier(name)) for name in names)
+            statement = _ST["clashes"].format(stage=self._name, table=self._target.table, match=match)
+            rows = self._conn.execute(statement, {"rows": list(left)}).fetchall()
+            clashes += [Clash(columns=names, **row) for row in rows]
+        explained = {clash.source_row for clash in clashes}
+        refused = [self._refused(row) for row in left if row not in explained]
+        return clashes, refused
+
+    def _refused(self, source_row: int) -> Refused:
+        statement = _ST["insert_one"].format(
+            table=self._target.table, stage=self._name, columns=self._target.column_list
+        )
+        try:
+            with self._conn.transaction():
+                self._conn.execute(statement, {"source_row": source_row})
+        except errors.Error as error:
+            if not about_a_row(error):
+                raise
+            return _refusal(error, self._target, source_row)
+        # Who had the key went away between the two statements. The whole batch is repeated, as after a conflict.
+        raise errors.SerializationFailure(f"row {source_row}: the row it clashed with has gone")

@@ -1,0 +1,121 @@
+"""The one loop: do what is due, then wait until something may be due again.
+
+```
+for each kind of work: due(db, holder) -> how many were done        nothing done: wait for the earliest of
+                                                                    a NOTIFY, the poll, the next due moment, the next
+                                                                    run-out lease
+```
+
+A worker has no register and no rescuer: whoever asks next finds an expired lease due again. It survives a restart of
+the database, also in the middle of a job: what was committed stands, and the rest is due when the lease runs out.
+NOTIFY only wakes it early; where a pooler swallows notifications, polling goes on.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+
+from importer import import_job
+from importer.batch import run
+from importer.db import Connection, Database, connect
+from importer.errors import DatabaseError, LeaseLostError
+from importer.lease import holder_name
+from importer.store import Store
+
+log = logging.getLogger(__name__)
+
+#: A stop that was asked for.
+Stopping = Callable[[], bool]
+
+
+def imports_due(
+    db: Database,
+    holder: str,
+    *,
+    limit: int | None = None,
+    stopping: Stopping = lambda: False,
+    run_ref: str | None = None,
+) -> int:
+    """Run due import jobs, each claimed just before it runs, until none is due or `limit` were run.
+
+    Return how many were run.
+    """
+    store = Store(db.settings.store)
+    done = 0
+    while (limit is None or done < limit) and not stopping():
+        with db.connection() as conn:
+            lease = import_job.claim(conn, holder=holder, ttl=db.settings.imports.lease, run_ref=run_ref)
+        if lease is None:
+            break
+        log.info("import job %s: claimed as %s, attempt %s", lease.id, holder, lease.attempt)
+        ran = run(db, lease, store=store, stopping=stopping)
+        if isinstance(ran.error, LeaseLostError):
+            log.warning("import job %s: lease lost, nothing more was written", lease.id)
+        elif ran.error is not None:
+            log.error("import job %s: %s (%s)", lease.id, ran.job.status, type(ran.error).__name__)
+        else:
+            log.info(
+                "import job %s: %s, %s rows in, %s failed",
+                lease.id,
+                ran.job.status,
+                ran.job.success_rows,
+                ran.job.failed_rows,
+            )
+        done += 1
+    return done
+
+
+def work(
+    *,
+    db: Database | None = None,
+    limit: int | None = None,
+    stopping: Stopping = lambda: False,
+    run_ref: str | None = None,
+) -> dict[str, int]:
+    """Run what is due, here, and return how many of each kind: `{"import_jobs": 3}`. `limit` is the most per kind."""
+    if db is None:
+        with connect() as own:
+            return work(db=own, limit=limit, stopping=stopping, run_ref=run_ref)
+    return {"import_jobs": imports_due(db, holder_name("import"), limit=limit, stopping=stopping, run_ref=run_ref)}
+
+
+def follow(
+    db: Database, *, stop: threading.Event, on_pass: Callable[[Mapping[str, int]], None] = lambda _counts: None
+) -> None:
+    """Run what is due until `stop` is set, waiting for a notification in between; outlives restarts of the database."""
+    rhythm = db.settings.imports
+    stop.wait(rhythm.start_delay.total_seconds())
+    while not stop.is_set():
+        try:
+            with db.dedicated() as conn:
+                conn.execute(import_job.LISTEN)
+                _serve(db, conn, stop, on_pass)
+        except DatabaseError as error:
+            log.warning("database: %s; trying again in %.0f s", error, rhythm.poll.total_seconds())
+            stop.wait(rhythm.poll.total_seconds())
+
+
+def _serve(db: Database, conn: Connection, stop: threading.Event, on_pass: Callable[[Mapping[str, int]], None]) -> None:
+    poll_s = db.settings.imports.poll.total_seconds()
+    while not stop.is_set():
+        counts = work(db=db, limit=db.settings.imports.batch, stopping=stop.is_set)
+        on_pass(counts)
+        if any(counts.values()):
+            continue
+        moment_s = import_job.next_moment_s(conn)
+        wait_s = poll_s if moment_s is None else min(poll_s, max(moment_s, 0.0))
+        _wait(conn, stop, wait_s)
+
+
+def _wait(conn: Connection, stop: threading.Event, seconds: float) -> None:
+    """Wait for a notification, a stop, or the time; a stop is seen within half a second."""
+    left = seconds
+    while left > 0 and not stop.is_set():
+        slice_s = min(left, 0.5)
+        with suppress(StopIteration):
+            next(iter(conn.notifies(timeout=slice_s, stop_after=1)))
+            return
+        left -= slice_s

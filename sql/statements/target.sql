@@ -1,0 +1,162 @@
+-- The form's own table: looked at, created, loaded, cleared. Braces are filled with quoted identifiers, never with values.
+-- Lock order: the job row is locked already (fenced), then lock_target, then the table.
+
+-- name: lock_target
+-- One import at a time decides about the keys of a table; held until the transaction ends.
+select pg_advisory_xact_lock(hashtextextended('rowlease target ' || %(table)s, 0))
+
+-- name: relation
+-- What stands under the table's name, and what we may do with it.
+select
+    c.oid::bigint as oid,
+    c.relkind::text as kind,
+    current_user::text as "user",
+    has_table_privilege(c.oid, 'insert') as may_insert,
+    has_table_privilege(c.oid, 'select') as may_select,
+    has_table_privilege(c.oid, 'delete') as may_delete
+from pg_class as c
+join pg_namespace as n
+    on n.oid = c.relnamespace
+where n.nspname = %(schema)s
+    and c.relname = %(name)s
+
+-- name: columns
+-- The table's columns; a domain is seen as the type it stands on.
+with recursive resolved as (
+    select a.attnum, a.atttypid as type_oid, a.atttypmod as typmod, a.attnotnull as not_null
+    from pg_attribute as a
+    where a.attrelid = %(oid)s::oid
+        and a.attnum > 0
+        and not a.attisdropped
+    union all
+    select
+        r.attnum,
+        t.typbasetype,
+        case when r.typmod = -1 then t.typtypmod else r.typmod end,
+        r.not_null or t.typnotnull
+    from resolved as r
+    join pg_type as t
+        on t.oid = r.type_oid
+    where t.typtype = 'd'
+)
+select
+    a.attname::text as name,
+    format_type(a.atttypid, a.atttypmod) as shown,
+    t.typname::text as type,
+    r.typmod,
+    r.not_null,
+    a.atthasdef or a.attidentity <> '' as has_default,
+    a.attgenerated <> '' or a.attidentity = 'a' as generated,
+    (
+        select array_agg(e.enumlabel::text order by e.enumsortorder)
+        from pg_enum as e
+        where e.enumtypid = t.oid
+    ) as labels
+from resolved as r
+join pg_attribute as a
+    on a.attrelid = %(oid)s::oid
+    and a.attnum = r.attnum
+join pg_type as t
+    on t.oid = r.type_oid
+where t.typtype <> 'd'
+order by a.attnum
+
+-- name: unique_indexes
+-- The unique indexes that can hold a key: valid, immediate, whole, on plain columns.
+select
+    c.relname::text as name,
+    array_agg(a.attname::text order by a.attname) as columns,
+    coalesce((to_jsonb(i) ->> 'indnullsnotdistinct')::boolean, false) as nulls_clash
+from pg_index as i
+join pg_class as c
+    on c.oid = i.indexrelid
+cross join lateral unnest(i.indkey::int2[]) with ordinality as k (attnum, place)
+join pg_attribute as a
+    on a.attrelid = i.indrelid
+    and a.attnum = k.attnum
+where i.indrelid = %(oid)s::oid
+    and i.indisunique
+    and i.indimmediate
+    and i.indisvalid
+    and i.indpred is null
+    and i.indexprs is null
+    and k.place <= i.indnkeyatts
+group by c.relname, i.indexrelid, coalesce((to_jsonb(i) ->> 'indnullsnotdistinct')::boolean, false)
+order by c.relname
+
+-- name: create_schema
+-- The schema of a table that is to be created.
+create schema if not exists {schema}
+
+-- name: create_table
+-- The form's table as the form says.
+create table {table} ({columns}, import_job_id bigint not null, source_row bigint not null)
+
+-- name: create_job_index
+-- The rows of a job lie together, so a block range index finds them for next to nothing.
+create index on {table} using brin (import_job_id)
+
+-- name: create_unique_index
+-- Makes a key, or a column without repeats, a matter of the database.
+create unique index on {table} ({columns})
+
+-- name: create_stage
+-- Where a batch waits until its keys were looked at; empty again after each transaction.
+create temporary table if not exists {stage} on commit delete rows as
+select {columns}, import_job_id, source_row
+from {table}
+with no data
+
+-- name: empty_stage
+-- A batch that is tried again in smaller parts begins with an empty stage.
+truncate {stage}
+
+-- name: copy
+-- Rows go in as CSV: an empty field is null, "" is an empty text.
+copy {table} ({columns}, import_job_id, source_row) from stdin with (format csv, encoding 'utf8')
+
+-- name: insert_stage
+-- Inserts a staged batch in sheet order; gives back the rows that were not inserted because a unique index had them.
+with inserted as (
+    insert into {table} ({columns}, import_job_id, source_row)
+    select {columns}, import_job_id, source_row
+    from {stage}
+    order by source_row
+    on conflict do nothing
+    returning source_row
+)
+select s.source_row
+from {stage} as s
+left join inserted as i
+    on i.source_row = s.source_row
+where i.source_row is null
+order by s.source_row
+
+-- name: clashes
+-- For rows that were not inserted: the row that has the same values in one set of columns.
+select s.source_row, t.import_job_id as job_id, t.source_row as first_row
+from {stage} as s
+join {table} as t
+    on {match}
+where s.source_row = any(%(rows)s)
+order by s.source_row
+
+-- name: insert_one
+-- One staged row without leniency, so that PostgreSQL names the index that refuses it.
+insert into {table} ({columns}, import_job_id, source_row)
+select {columns}, import_job_id, source_row
+from {stage}
+where source_row = %(source_row)s
+
+-- name: check_now
+-- Constraints that wait for the commit are asked now, while the row that breaks them can still be told.
+set constraints all immediate
+
+-- name: delete_rows
+-- The rows that a job put in.
+delete from {table}
+where import_job_id = %(job_id)s
+
+-- name: patient
+-- Removing the rows of a whole job may take longer than a batch may; only for this transaction.
+select set_config('statement_timeout', '0', true)
