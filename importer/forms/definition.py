@@ -1,0 +1,266 @@
+"""A form as plain data: everything wrong with it is said at once, in sentences, with the nearest name for a typo.
+
+Keys that a later version brings are known and refused as "not supported yet": a form never means less than it says.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
+
+from importer.errors import FormError
+from importer.forms.column_definition import read_column, write_column
+from importer.forms.form import Form, FormColumn, Locale
+from importer.forms.labels import listed, nearest, normal_title
+
+FORM_KEYS = (
+    "name", "description", "owners", "table", "sheet", "header_row", "header_rows", "columns", "key", "on_clash", "on_fault",
+    "unknown_columns", "locale", "merged", "table_range", "inbox", "fresh_within",
+)  # fmt: skip
+#: Longest identifier PostgreSQL keeps, in bytes (NAMEDATALEN - 1).
+MAX_IDENTIFIER_BYTES = 63
+#: Columns that every target table has of its own.
+RESERVED_COLUMNS = ("import_job_id", "source_row")
+
+_FRESH_WITHIN = re.compile(r"[1-9][0-9]{0,6}[smhdw]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+class Problems:
+    """The problems of one form, gathered while it is read."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+
+    def add(self, problem: str) -> None:
+        self.found.append(problem)
+
+    def text(self, holder: Mapping[str, object], key: str, where: str, *, needed: bool = False) -> str | None:
+        """The text under `key`; a problem when it is no text, blank, or missing though needed."""
+        value = holder.get(key)
+        if value is None:
+            if needed:
+                self.add(f"{where}{key} is missing")
+            return None
+        if not isinstance(value, str) or not value.strip():
+            self.add(f"{where}{key} must be text, not {value!r}")
+            return None
+        return value
+
+    def texts(self, holder: Mapping[str, object], key: str, where: str) -> tuple[str, ...]:
+        """The list of texts under `key` (one text alone counts as a list of one)."""
+        value = holder.get(key)
+        if value is None:
+            return ()
+        several: Sequence[object] = (
+            [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else [None]
+        )
+        if any(not isinstance(v, str) or not v.strip() for v in several):
+            self.add(f"{where}{key} must be a list of texts, not {value!r}{quote_hint(several)}")
+            return ()
+        return tuple(str(v) for v in several)
+
+    def word(self, holder: Mapping[str, object], key: str, words: Sequence[str], where: str = "") -> str:
+        """One of the closed set `words` under `key`; the first is the default."""
+        value = holder.get(key, words[0])
+        if isinstance(value, str) and value in words:
+            return value
+        hint = nearest(value, words) if isinstance(value, str) else ""
+        self.add(f"{where}{key} must be one of {', '.join(words)}, not {value!r}{hint}")
+        return words[0]
+
+    def whole(self, holder: Mapping[str, object], key: str, where: str, *, least: int, most: int) -> int | None:
+        """The whole number under `key` within bounds."""
+        value = holder.get(key)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            self.add(f"{where}{key} must be a whole number from {least} to {most}, not {value!r}")
+            return None
+        return value
+
+    def flag(self, holder: Mapping[str, object], key: str, where: str) -> bool:
+        """True or false under `key`."""
+        value = holder.get(key, False)
+        if not isinstance(value, bool):
+            self.add(f"{where}{key} must be true or false, not {value!r}")
+            return False
+        return value
+
+    def unknown_keys(self, holder: Mapping[str, object], known: Iterable[str], where: str) -> None:
+        """A problem for each key that is none of `known`."""
+        known = tuple(known)
+        for key in holder:
+            if key not in known:
+                self.add(f'{where}unknown key "{key}"{nearest(str(key), known)}')
+
+    def identifier(self, name: str | None, where: str) -> None:
+        """A name that PostgreSQL can hold uncut."""
+        if name is None:
+            return
+        if len(name.encode("utf-8", "surrogatepass")) > MAX_IDENTIFIER_BYTES:
+            self.add(f'{where}"{name}" is longer than the {MAX_IDENTIFIER_BYTES} bytes that PostgreSQL keeps of a name')
+        if _CONTROL.search(name) or name != name.strip() or not name.isprintable():
+            self.add(f"{where}{name!r} holds spaces at its ends or characters that cannot be printed")
+
+
+def quote_hint(values: Sequence[object]) -> str:
+    """YAML reads bare yes, no, on, off as true and false: say so where one turns up among texts."""
+    return (
+        " (in YAML, put yes, no, on, off and numbers in quotes)"
+        if any(isinstance(v, bool | int | float) for v in values)
+        else ""
+    )
+
+
+def read_form(definition: Mapping[str, object]) -> Form:
+    """A form from plain data. Raises: FormError with every problem."""
+    if not isinstance(definition, Mapping):
+        raise FormError("", [f"a form is a mapping of keys, not {type(definition).__name__}"])
+    problems = Problems()
+    problems.unknown_keys(definition, FORM_KEYS, "")
+    _refuse_later_keys(definition, problems)
+    name = problems.text(definition, "name", "", needed=True)
+    problems.identifier(name, "name: ")
+    columns = _columns(definition, problems)
+    key = problems.texts(definition, "key", "")
+    columns = _with_key(columns, key, definition, problems)
+    fresh_within = problems.text(definition, "fresh_within", "")
+    if fresh_within is not None and not _FRESH_WITHIN.fullmatch(fresh_within):
+        problems.add(f'fresh_within must be a number with s, m, h, d or w, as in "26h", not {fresh_within!r}')
+    form_or_none = {
+        "table": _table(definition, problems),
+        "description": problems.text(definition, "description", "") or "",
+        "owners": problems.texts(definition, "owners", ""),
+        "sheet": _sheet(definition, problems),
+        "header_row": problems.whole(definition, "header_row", "", least=1, most=1_048_576),
+        "header_rows": problems.whole(definition, "header_rows", "", least=1, most=2) or 1,
+        "on_clash": problems.word(definition, "on_clash", ("fault", "skip", "update")),
+        "on_fault": _on_fault(definition, problems),
+        "unknown_columns": problems.word(definition, "unknown_columns", ("ignore", "refuse")),
+        "merged": problems.word(definition, "merged", ("first", "fill")),
+        "table_range": problems.text(definition, "table_range", ""),
+        "inbox": problems.text(definition, "inbox", ""),
+        "locale": _locale(definition, problems),
+    }
+    if problems.found or name is None:
+        raise FormError(name or "", problems.found)
+    return Form(name=name, columns=columns, key=key, fresh_within=fresh_within, **form_or_none)  # type: ignore[arg-type]  # each was read by its kind above
+
+
+def write_form(form: Form) -> dict[str, object]:
+    """The canonical plain data of a form: what is as by default is left out."""
+    plain: dict[str, object] = {"name": form.name, "table": form.table}
+    for field in fields(Form):
+        value = getattr(form, field.name)
+        if field.name in ("name", "table", "columns", "locale") or value == field.default:
+            continue
+        plain[field.name] = list(value) if isinstance(value, tuple) else value
+    locale = {
+        f.name: list(v) if isinstance(v, tuple) else v
+        for f in fields(Locale)
+        if (v := getattr(form.locale, f.name)) != f.default
+    }
+    if locale:
+        plain["locale"] = locale
+    plain["columns"] = [write_column(column) for column in form.columns]
+    return plain
+
+
+def _refuse_later_keys(definition: Mapping[str, object], problems: Problems) -> None:
+    """What the form may say one day, but nothing does yet."""
+    later: dict[str, Callable[[object], bool]] = {
+        "on_clash": lambda v: v == "update",
+        "on_fault": lambda v: isinstance(v, Mapping) and set(v) == {"stop_at"},
+        "locale": bool,
+        "merged": lambda v: v == "fill",
+        "table_range": bool,
+        "header_rows": lambda v: v == 2,  # noqa: PLR2004 - the value of the key
+    }
+    for key, is_later in later.items():
+        if is_later(definition.get(key)):
+            problems.add(f"{key}: {definition[key]!r} is not supported yet")
+
+
+def _columns(definition: Mapping[str, object], problems: Problems) -> tuple[FormColumn, ...]:
+    raw = definition.get("columns")
+    if not isinstance(raw, list | tuple) or not raw:
+        problems.add(
+            "columns must be a list of at least one column" if "columns" in definition else "columns is missing"
+        )
+        return ()
+    columns = [column for i, item in enumerate(raw, 1) if (column := read_column(item, i, problems)) is not None]
+    taken: dict[str, FormColumn] = {}
+    names: set[str] = set()
+    for column in columns:
+        problems.identifier(column.name, "column ")
+        if column.name in RESERVED_COLUMNS:
+            problems.add(f"column {column.name}: the name is taken, every target table has its own {column.name}")
+        if column.name in names:
+            problems.add(f"column {column.name} is declared twice")
+            continue
+        names.add(column.name)
+        for label in dict.fromkeys(map(normal_title, column.labels)):
+            other = taken.setdefault(label, column)
+            if other is not column:
+                problems.add(f'columns {other.name} and {column.name} both answer to the title "{label}"')
+    return tuple(columns)
+
+
+def _with_key(
+    columns: tuple[FormColumn, ...], key: tuple[str, ...], definition: Mapping[str, object], problems: Problems
+) -> tuple[FormColumn, ...]:
+    """Key columns are required, whether the form says so or not; one that says it is not is a problem."""
+    raw = definition.get("columns")
+    named = {c.get("name"): c for c in raw if isinstance(c, Mapping)} if isinstance(raw, list | tuple) else {}
+    for name in key:
+        if name not in named:
+            problems.add(f'key: there is no column "{name}"{nearest(name, [str(n) for n in named])}')
+        elif named[name].get("required") is False:
+            problems.add(f"key: column {name} says required: false, but a key column is always required")
+    if len(set(key)) < len(key):
+        problems.add(f"key: a column is named twice in {listed(key)}")
+    return tuple(_required(c) if c.name in key else c for c in columns)
+
+
+def _required(column: FormColumn) -> FormColumn:
+    values = {f.name: getattr(column, f.name) for f in fields(FormColumn)}
+    return FormColumn(**{**values, "required": True})
+
+
+def _table(definition: Mapping[str, object], problems: Problems) -> str | None:
+    table = problems.text(definition, "table", "", needed=True)
+    if table is None:
+        return None
+    parts = table.split(".")
+    if len(parts) > 2 or not all(parts):  # noqa: PLR2004 - schema and table
+        problems.add(f'table must be "table" or "schema.table", not {table!r}')
+    for part in parts:
+        problems.identifier(part, "table: ")
+    if len(parts) == 2 and (parts[0] in ("rowlease", "information_schema") or parts[0].startswith("pg_")):  # noqa: PLR2004
+        problems.add(f"table: the schema {parts[0]} is not for the tables of forms")
+    return table
+
+
+def _sheet(definition: Mapping[str, object], problems: Problems) -> str | int | None:
+    sheet = definition.get("sheet")
+    if sheet is None or (isinstance(sheet, int) and not isinstance(sheet, bool) and sheet >= 0):
+        return sheet
+    if isinstance(sheet, str) and sheet.strip():
+        return sheet
+    problems.add(f"sheet must be a sheet's name or its position from 0, not {sheet!r}")
+    return None
+
+
+def _on_fault(definition: Mapping[str, object], problems: Problems) -> str:
+    value = definition.get("on_fault", "keep")
+    if isinstance(value, Mapping):
+        if set(value) != {"stop_at"}:
+            problems.add(f"on_fault must be keep, refuse_all or {{stop_at: ...}}, not {dict(value)!r}")
+        return "keep"
+    return problems.word(definition, "on_fault", ("keep", "refuse_all"))
+
+
+def _locale(definition: Mapping[str, object], problems: Problems) -> Locale:
+    return Locale()
