@@ -12,6 +12,9 @@ from importer.excel.cells import Chunk, Column, Kind
 #: a chunk has at most this many places (rows x columns), whatever rows were asked for: one cell in each of 50,000 rows,
 #: each in a column of its own, would else make 800 million places
 MOST_PLACES = 2_000_000
+#: and at most this many places for each of its cells, once it has more than a few
+PLACES_PER_CELL = 16
+FEW_PLACES = 131_072
 #: cells are put together into chunks when this many are waiting
 MOST_WAITING = 2_000_000
 
@@ -52,29 +55,37 @@ def _between(frame: pl.DataFrame, numbers: pl.Series, begin: int, end: int) -> p
 
 
 def _cut(frame: pl.DataFrame, *, date_1904: bool) -> Iterator[Chunk]:
-    """Halve the rows until a chunk has few enough places."""
+    """Halve the rows until a chunk has few enough places for its cells."""
     numbers = frame["row"].unique(maintain_order=True)
     width = frame["column"].n_unique()
-    if len(numbers) > 1 and len(numbers) * width > MOST_PLACES:
+    most = min(MOST_PLACES, max(FEW_PLACES, PLACES_PER_CELL * len(frame)))
+    if len(numbers) > 1 and len(numbers) * width > most:
         half = len(numbers) // 2
         yield from _cut(_between(frame, numbers, 0, half), date_1904=date_1904)
         yield from _cut(_between(frame, numbers, half, len(numbers)), date_1904=date_1904)
     elif len(numbers):
-        yield _chunk(frame, numbers, date_1904=date_1904)
+        yield _chunk(frame, numbers, width, date_1904=date_1904)
 
 
-def _chunk(frame: pl.DataFrame, numbers: pl.Series, *, date_1904: bool) -> Chunk:
-    frame = _without_doubles(frame).sort("column", maintain_order=True)
-    lengths = frame["column"].rle().struct.unnest()
-    columns: dict[int, Column] = {}
-    begin = 0
-    wanted = pl.DataFrame({"row": numbers})
-    for column, length in zip(lengths["value"].to_list(), lengths["len"].to_list(), strict=True):
-        part = frame[begin : begin + length]
-        begin += length
-        if length < len(numbers):
-            part = wanted.join(part, on="row", how="left", maintain_order="left")
-        columns[column] = Column(part["kind"].fill_null(int(Kind.BLANK)).alias(""), part["value"].alias(""))
+def _chunk(frame: pl.DataFrame, numbers: pl.Series, width: int, *, date_1904: bool) -> Chunk:
+    frame = _without_doubles(frame)
+    height = len(numbers)
+    if len(frame) < height * width:
+        at = frame.select(
+            pl.col("row").rle_id().cast(pl.Int64) + (pl.col("column").rank("dense").cast(pl.Int64) - 1) * height
+        ).to_series()
+        which = pl.repeat(None, height * width, dtype=pl.UInt32, eager=True)
+        which = which.scatter(at, pl.int_range(len(frame), dtype=pl.UInt32, eager=True))
+        names = frame["column"].unique().sort()
+        kind = frame["kind"].gather(which).fill_null(int(Kind.BLANK))
+        value = frame["value"].gather(which)
+    else:
+        frame = frame.sort("column", maintain_order=True)
+        names, kind, value = frame["column"].unique(maintain_order=True), frame["kind"], frame["value"]
+    columns = {
+        name: Column(kind.slice(at * height, height).alias(""), value.slice(at * height, height).alias(""))
+        for at, name in enumerate(names.to_list())
+    }
     return Chunk(rows=numbers.cast(pl.Int64).alias(""), columns=columns, date_1904=date_1904)
 
 

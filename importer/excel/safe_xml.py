@@ -98,6 +98,10 @@ class SafeParser:
                 self._parser.Parse(b"", True)
         except ExpatError as error:
             raise self._refusal(error) from error
+        except (LookupError, ValueError) as error:  # how pyexpat says that Python has no such encoding
+            if self.depth:
+                raise
+            raise self._unknown_encoding() from error
 
     def _check_token(self, fed: int) -> None:
         """Refuse a tag that goes on and on: expat would have to hold all of it."""
@@ -111,13 +115,16 @@ class SafeParser:
 
     def _refusal(self, error: ExpatError) -> WorkbookError:
         if error.code in _ENCODING:
-            return WorkbookError(
-                "encoding", f"the part {self.part} of the workbook is written in an encoding that cannot be read"
-            )
+            return self._unknown_encoding()
         return WorkbookError(
             "corrupt",
             f"the workbook is damaged: its part {self.part} is no sound XML ({ErrorString(error.code)}, line "
             f"{error.lineno}); open it in Excel, let it repair the file, and save it again",
+        )
+
+    def _unknown_encoding(self) -> WorkbookError:
+        return WorkbookError(
+            "encoding", f"the part {self.part} of the workbook is written in an encoding that cannot be read"
         )
 
 
