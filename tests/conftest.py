@@ -138,3 +138,28 @@ def _created(server: str, name: str, template: str) -> Iterator[None]:
     finally:
         with psycopg.connect(server, autocommit=True) as conn:
             conn.execute(sql.SQL("drop database {} with (force)").format(identifier))
+
+
+@pytest.fixture
+def queue_jobs(conninfo: str) -> Callable[..., list[int]]:
+    """Insert import jobs that have no workbook: `queue_jobs(3, priority=0, due_at=...)` returns their ids in order."""
+
+    def queue(count: int = 1, **columns: object) -> list[int]:
+        names = sql.SQL("").join(sql.SQL(", {}").format(sql.Identifier(name)) for name in columns)
+        values = sql.SQL("").join(sql.SQL(", {}").format(sql.Placeholder(name)) for name in columns)
+        due = sql.SQL("") if "due_at" in columns else sql.SQL(", due_at")
+        due_value = sql.SQL("") if "due_at" in columns else sql.SQL(", rowlease.clock()")
+        insert = sql.SQL(
+            "insert into rowlease.import_jobs"
+            " (form_name, form_version, file_name, content_hash, size_bytes, forced{due}{names})"
+            " select 'queued', 1, 'queued.xlsx', repeat('0', 64), 1, true{due_value}{values}"
+            " from generate_series(1, %(count)s) returning id"
+        ).format(due=due, names=names, due_value=due_value, values=values)
+        with psycopg.connect(conninfo) as own:
+            own.execute(
+                "insert into rowlease.forms (name, version, digest, definition)"
+                " values ('queued', 1, repeat('0', 64), '{}') on conflict do nothing"
+            )
+            return sorted(row[0] for row in own.execute(insert, {"count": count, **columns}).fetchall())
+
+    return queue

@@ -161,12 +161,9 @@ update {table} as leased
        due_at = null,
        finished_at = rowlease.clock(),
        last_error = left(
-           format(
-               'the worker did not come back: its lease ran out in attempt %%s of %%s%%s',
-               leased.attempt_count,
-               leased.max_attempts,
-               '; the error before: ' || leased.last_error
-           ),
+           'the worker did not come back: its lease ran out in attempt '
+               || leased.attempt_count || ' of ' || leased.max_attempts
+               || coalesce('; the error before: ' || leased.last_error, ''),
            2000
        )
   from candidate
