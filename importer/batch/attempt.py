@@ -156,13 +156,13 @@ class _Run:
             except RefuseAllError as struck:
                 self._undo(error=_refused_all(len(struck.outcome.faults)), faults=struck.outcome.faults)
                 return
-        if reading.data_rows < self.work.cursor:
+        if reading.rows_seen < self.work.cursor:
             raise CursorBeyondRowsError(
                 f"{self.work.file_name}: {self.work.cursor} rows were dealt with before, "
-                f"but the sheet has only {reading.data_rows}"
+                f"but the sheet has only {reading.rows_seen}"
             )
         self.at("finishing")
-        self._fenced(lambda conn: import_job.finish(conn, self.lease, left_out=dataclasses.asdict(reading.left_out)))
+        self._fenced(lambda conn: import_job.finish(conn, self.lease, left_out=reading.left_out.to_dict()))
 
     def _read(self, workbook: Workbook, *, skip: int) -> Reading:
         rows = self.batch_rows * max(1, CHUNK_ROWS // self.batch_rows)
@@ -220,7 +220,7 @@ class _Run:
             if self.stopping():
                 raise StoppedError
         if found:
-            self._undo(error=_refused_all(found), total_rows=reading.data_rows, faults=())
+            self._undo(error=_refused_all(found), total_rows=reading.rows_seen, faults=())
         return found > 0
 
     def _undo(

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -46,13 +48,23 @@ def check(
     Example:
         >>> report = check("march.xlsx", form)  # doctest: +SKIP
     """
+    began = time.monotonic()
     if sheet is not None:
         form = dataclasses.replace(form, sheet=sheet)
     file = Path(path)
     with open_workbook(file) as workbook:
         reading = read_rows(workbook, form, chunk_rows=CHUNK_ROWS)
         chunks = _alone(reading, form) if db is None else _rolled_back(reading, form, db)
-    return CheckReport.of(form, file.name, chunks, reading.left_out, () if db is not None else NEEDS_THE_TABLE)
+    return CheckReport(
+        form=form,
+        file_name=file.name,
+        accepted=_together(form.frame_schema, [chunk.accepted for chunk in chunks]),
+        faults=_together(FAULT_SCHEMA, [chunk.faults for chunk in chunks]),
+        rows=sum(len(chunk.rows) for chunk in chunks),
+        left_out=reading.left_out,
+        not_checked=() if db is not None else NEEDS_THE_TABLE,
+        seconds=time.monotonic() - began,
+    )
 
 
 def _alone(reading: Reading, form: Form) -> list[CheckedChunk]:
@@ -91,3 +103,7 @@ def _applied(conn: Connection, plan: Plan, chunk: CheckedChunk) -> CheckedChunk:
         accepted=chunk.accepted.filter(~pl.col("source_row").is_in(list(refused))) if refused else chunk.accepted,
         faults=pl.DataFrame([fault[:5] for fault in faults], schema=FAULT_SCHEMA, orient="row"),
     )
+
+
+def _together(schema: Mapping[str, pl.DataType | type[pl.DataType]], frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    return pl.concat([pl.DataFrame(schema=schema), *frames], how="vertical", rechunk=False)
