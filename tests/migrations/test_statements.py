@@ -66,7 +66,7 @@ def test_statement_explains(conn: Connection, room: str, name: str) -> None:
     fillings = [leased(t) for t in Leased if t.table in there] if room == "lease" else [FILLED]
 
     for filling in fillings:
-        # A brace that is no name of ours is SQL's own ('{}' is an empty array), and such a statement is not filled at all.
+        # A brace without a name of ours is SQL's own ('{}' is an empty array); such a statement is never filled.
         braces = {field for _, field, _, _ in Formatter().parse(statement.as_string()) if field is not None}
         composed = statement.format(**filling) if braces and braces <= set(filling) else statement
         text, count = numbered(composed.as_string(conn))
