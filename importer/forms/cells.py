@@ -1,7 +1,8 @@
 """The cells of a column become values of its type, or misfits: every cell exactly one of the two, or blank.
 
-Whole columns are cast at once where all cells are of a kind that the type takes; a cell that comes out empty of that is looked at again,
-once for each distinct cell, by the rule in `misfits`. The fast ways never give a value that the rule would not.
+Whole columns are cast at once where all cells are of a kind that the type takes; a cell that comes out empty of that is
+looked at again, once for each distinct cell, by the rule in `misfits`. The fast ways never give a value that the rule
+would not.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from importer.excel import serial
 from importer.excel.cells import Column, Kind
 from importer.forms import numbers
 from importer.forms.form import FormColumn, Locale
-from importer.forms.misfits import Misfit, judge_for
-from importer.forms.moment_text import dates_from_text, datetimes_from_text, times_from_text
+from importer.forms.locale_text import NumberText
+from importer.forms.misfits import Judge, Misfit
+from importer.forms.moment_text import dates_from_text, datetimes_from_text, formats_for, times_from_text
 
 #: Values of one kind's cells (String, null for cells of other kinds) to the column's type, null where unsure.
 _Cast = Callable[[pl.Series], pl.Series]
 
 _MISFIT_SCHEMA = {"index": pl.UInt32, "rule": pl.String, "message": pl.String}
-_MOMENT_TYPES = ("date", "datetime", "time", "duration")
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class ColumnTyper:
     def __init__(self, column: FormColumn, locale: Locale, *, date_1904: bool) -> None:
         self.column = column
         self._casts = _casts(column, locale, date_1904=date_1904)
-        self._judge = judge_for(column, locale)
+        self._judge = Judge(column, locale)
         #: Judgements made so far; distinct odd cells are few, and the cache is emptied when they are not.
         self._judged: dict[tuple[int, str], object] = {}
 
@@ -57,11 +58,22 @@ class ColumnTyper:
         kinds = [Kind(k) for k in cells.kind.unique().to_list() if k != Kind.BLANK]
         if len(kinds) == 1 and kinds[0] in self._casts:
             return self._casts[kinds[0]](cells.value)
+        return self._cast_mixed(cells, kinds)
+
+    def _cast_mixed(self, cells: Column, kinds: list[Kind]) -> pl.Series:
+        """Cast each kind for itself: the most frequent one in place, the others taken out and put back."""
         read = pl.repeat(None, len(cells.value), dtype=self.column.frame_type, eager=True)
+        few: list[tuple[Kind, pl.Series]] = []
         for kind in kinds:
-            if kind in self._casts:
-                of_kind = pl.select(pl.when(cells.kind == kind).then(cells.value)).to_series()
-                read = pl.select(pl.coalesce(read, self._casts[kind](of_kind))).to_series()
+            if kind not in self._casts:
+                continue
+            own = cells.kind == kind
+            if 2 * (own.sum() or 0) > len(own):
+                read = self._casts[kind](pl.select(pl.when(own).then(cells.value)).to_series())
+            else:
+                few.append((kind, own.arg_true()))
+        for kind, at in few:
+            read = read.scatter(at, self._casts[kind](cells.value.gather(at)))
         return read
 
     def _judge_odd(self, values: pl.Series, at: pl.Series, cells: Column) -> TypedColumn:
@@ -69,7 +81,7 @@ class ColumnTyper:
         found: dict[int, object] = {}
         misfits: list[tuple[int, str, str]] = []
         kinds, texts = cells.kind.gather(at).to_list(), cells.value.gather(at).to_list()
-        if len(self._judged) > 10_000:  # noqa: PLR2004 - a bound on memory, nothing more
+        if len(self._judged) > 10_000:
             self._judged.clear()
         for index, cell in zip(at.to_list(), zip(kinds, texts, strict=True), strict=True):
             if cell not in self._judged:
@@ -94,32 +106,35 @@ def trimmed(values: pl.Series) -> pl.Series:
 
 
 def _casts(column: FormColumn, locale: Locale, *, date_1904: bool) -> dict[Kind, _Cast]:
-    formats = (*column.formats, *locale.formats)
     scale, precision = column.frame_scale, column.precision
-    if column.type == "text":
-        return {Kind.TEXT: trimmed, Kind.NUMBER: numbers.plain_integer_texts, Kind.BOOL: lambda v: v.str.to_uppercase()}
-    if column.type == "integer":
-        return {Kind.NUMBER: numbers.integers, Kind.TEXT: lambda v: numbers.integers(v.str.strip_chars())}
-    if column.type == "decimal":
-        return {
-            Kind.NUMBER: lambda v: numbers.decimals(v, precision, scale),
-            Kind.TEXT: lambda v: numbers.short_decimals_of_text(v.str.strip_chars(), precision, scale),
-        }
-    if column.type == "float":
-        return {Kind.NUMBER: numbers.floats}
-    if column.type == "boolean":
-        return {Kind.BOOL: lambda v: v == "true"}
-    return _moment_casts(column, formats, date_1904=date_1904)
+    texts = NumberText(locale)
+
+    def plain(values: pl.Series) -> pl.Series:
+        stripped = values.str.strip_chars()
+        return stripped if texts.is_plain else texts.plain_texts(stripped)
+
+    match column.type:
+        case "text":
+            return {Kind.TEXT: trimmed, Kind.NUMBER: numbers.plain_integer_texts}
+        case "integer":
+            return {Kind.NUMBER: numbers.integers, Kind.TEXT: lambda v: numbers.integers(plain(v))}
+        case "decimal":
+            return {
+                Kind.NUMBER: lambda v: numbers.decimals(v, precision, scale),
+                Kind.TEXT: lambda v: numbers.short_decimals(plain(v), precision, scale),
+            }
+        case "float":
+            return {Kind.NUMBER: numbers.floats, Kind.TEXT: lambda v: numbers.short_floats(plain(v))}
+        case "boolean":
+            return {Kind.BOOL: lambda v: v == "true"}
+        case _:
+            return _moment_casts(column, formats_for(column, locale), date_1904=date_1904)
 
 
 def _moment_casts(column: FormColumn, formats: tuple[str, ...], *, date_1904: bool) -> dict[Kind, _Cast]:
     def moments(values: pl.Series) -> pl.Series:
         read = _serials(values, serial.moments(pl.col("v"), date_1904=date_1904))
-        return (
-            read
-            if read.null_count() == values.null_count()
-            else pl.select(pl.coalesce(read, datetimes_from_text(values, ()))).to_series()
-        )
+        return _filled_in(read, values, lambda left: datetimes_from_text(left, ()))
 
     def days(values: pl.Series) -> pl.Series:
         read = moments(values)
@@ -128,11 +143,7 @@ def _moment_casts(column: FormColumn, formats: tuple[str, ...], *, date_1904: bo
 
     def clocks(values: pl.Series) -> pl.Series:
         read = _serials(values, serial.clock_times(pl.col("v")))
-        return (
-            read
-            if read.null_count() == values.null_count()
-            else pl.select(pl.coalesce(read, times_from_text(values, ()))).to_series()
-        )
+        return _filled_in(read, values, lambda left: times_from_text(left, ()))
 
     def elapsed(values: pl.Series) -> pl.Series:
         return _serials(values, serial.durations(pl.col("v")))
@@ -161,3 +172,11 @@ def _moment_casts(column: FormColumn, formats: tuple[str, ...], *, date_1904: bo
 
 def _serials(values: pl.Series, reading: pl.Expr) -> pl.Series:
     return values.alias("v").to_frame().select(reading).to_series()
+
+
+def _filled_in(read: pl.Series, values: pl.Series, second: _Cast) -> pl.Series:
+    """Read what came out empty in a second way."""
+    if read.null_count() == values.null_count():
+        return read
+    left = (read.is_null() & values.is_not_null()).arg_true()
+    return read.scatter(left, second(values.gather(left)))

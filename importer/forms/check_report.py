@@ -1,4 +1,4 @@
-"""What a check found: the good rows, the faults, and what was left out; it shows itself in a notebook and in a terminal."""
+"""What a check found: good rows, faults, what was left out; it shows itself in a notebook and in a terminal."""
 
 from __future__ import annotations
 

@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from importer.forms.form import COLUMN_TYPES, MAX_PRECISION, ColumnType, FormColumn, RuleValue
 from importer.forms.labels import nearest
 from importer.forms.moment_text import duration_from_text, duration_text, format_problem
-
-if TYPE_CHECKING:
-    from importer.forms.definition import Problems
+from importer.forms.problems import Problems
 
 COLUMN_KEYS = (
-    "name", "title", "type", "aliases", "required", "unique", "min", "max", "choices", "max_length", "pattern", "formats",
-    "precision", "scale", "on_blank", "lookup",
+    "name", "title", "type", "aliases", "required", "unique", "min", "max", "choices", "max_length", "pattern",
+    "formats", "precision", "scale", "on_blank", "lookup",
 )  # fmt: skip
 
 #: Words of other tools for our types: a hint, never a synonym.

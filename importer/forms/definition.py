@@ -6,112 +6,24 @@ Keys that a later version brings are known and refused as "not supported yet": a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 
 from importer.errors import FormError
 from importer.forms.column_definition import read_column, write_column
 from importer.forms.form import Form, FormColumn, Locale
 from importer.forms.labels import listed, nearest, normal_title
+from importer.forms.moment_text import format_problem
+from importer.forms.problems import Problems
 
 FORM_KEYS = (
-    "name", "description", "owners", "table", "sheet", "header_row", "header_rows", "columns", "key", "on_clash", "on_fault",
-    "unknown_columns", "locale", "merged", "table_range", "inbox", "fresh_within",
+    "name", "description", "owners", "table", "sheet", "header_row", "header_rows", "columns", "key", "on_clash",
+    "on_fault", "unknown_columns", "locale", "merged", "table_range", "inbox", "fresh_within",
 )  # fmt: skip
-#: Longest identifier PostgreSQL keeps, in bytes (NAMEDATALEN - 1).
-MAX_IDENTIFIER_BYTES = 63
 #: Columns that every target table has of its own.
 RESERVED_COLUMNS = ("import_job_id", "source_row")
 
 _FRESH_WITHIN = re.compile(r"[1-9][0-9]{0,6}[smhdw]")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-
-
-class Problems:
-    """The problems of one form, gathered while it is read."""
-
-    def __init__(self) -> None:
-        self.found: list[str] = []
-
-    def add(self, problem: str) -> None:
-        self.found.append(problem)
-
-    def text(self, holder: Mapping[str, object], key: str, where: str, *, needed: bool = False) -> str | None:
-        """The text under `key`; a problem when it is no text, blank, or missing though needed."""
-        value = holder.get(key)
-        if value is None:
-            if needed:
-                self.add(f"{where}{key} is missing")
-            return None
-        if not isinstance(value, str) or not value.strip():
-            self.add(f"{where}{key} must be text, not {value!r}")
-            return None
-        return value
-
-    def texts(self, holder: Mapping[str, object], key: str, where: str) -> tuple[str, ...]:
-        """The list of texts under `key` (one text alone counts as a list of one)."""
-        value = holder.get(key)
-        if value is None:
-            return ()
-        several: Sequence[object] = (
-            [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else [None]
-        )
-        if any(not isinstance(v, str) or not v.strip() for v in several):
-            self.add(f"{where}{key} must be a list of texts, not {value!r}{quote_hint(several)}")
-            return ()
-        return tuple(str(v) for v in several)
-
-    def word(self, holder: Mapping[str, object], key: str, words: Sequence[str], where: str = "") -> str:
-        """One of the closed set `words` under `key`; the first is the default."""
-        value = holder.get(key, words[0])
-        if isinstance(value, str) and value in words:
-            return value
-        hint = nearest(value, words) if isinstance(value, str) else ""
-        self.add(f"{where}{key} must be one of {', '.join(words)}, not {value!r}{hint}")
-        return words[0]
-
-    def whole(self, holder: Mapping[str, object], key: str, where: str, *, least: int, most: int) -> int | None:
-        """The whole number under `key` within bounds."""
-        value = holder.get(key)
-        if value is None:
-            return None
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            self.add(f"{where}{key} must be a whole number from {least} to {most}, not {value!r}")
-            return None
-        return value
-
-    def flag(self, holder: Mapping[str, object], key: str, where: str) -> bool:
-        """True or false under `key`."""
-        value = holder.get(key, False)
-        if not isinstance(value, bool):
-            self.add(f"{where}{key} must be true or false, not {value!r}")
-            return False
-        return value
-
-    def unknown_keys(self, holder: Mapping[str, object], known: Iterable[str], where: str) -> None:
-        """A problem for each key that is none of `known`."""
-        known = tuple(known)
-        for key in holder:
-            if key not in known:
-                self.add(f'{where}unknown key "{key}"{nearest(str(key), known)}')
-
-    def identifier(self, name: str | None, where: str) -> None:
-        """A name that PostgreSQL can hold uncut."""
-        if name is None:
-            return
-        if len(name.encode("utf-8", "surrogatepass")) > MAX_IDENTIFIER_BYTES:
-            self.add(f'{where}"{name}" is longer than the {MAX_IDENTIFIER_BYTES} bytes that PostgreSQL keeps of a name')
-        if _CONTROL.search(name) or name != name.strip() or not name.isprintable():
-            self.add(f"{where}{name!r} holds spaces at its ends or characters that cannot be printed")
-
-
-def quote_hint(values: Sequence[object]) -> str:
-    """YAML reads bare yes, no, on, off as true and false: say so where one turns up among texts."""
-    return (
-        " (in YAML, put yes, no, on, off and numbers in quotes)"
-        if any(isinstance(v, bool | int | float) for v in values)
-        else ""
-    )
 
 
 def read_form(definition: Mapping[str, object]) -> Form:
@@ -173,10 +85,9 @@ def _refuse_later_keys(definition: Mapping[str, object], problems: Problems) -> 
     later: dict[str, Callable[[object], bool]] = {
         "on_clash": lambda v: v == "update",
         "on_fault": lambda v: isinstance(v, Mapping) and set(v) == {"stop_at"},
-        "locale": bool,
         "merged": lambda v: v == "fill",
         "table_range": bool,
-        "header_rows": lambda v: v == 2,  # noqa: PLR2004 - the value of the key
+        "header_rows": lambda v: v == 2,
     }
     for key, is_later in later.items():
         if is_later(definition.get(key)):
@@ -234,11 +145,11 @@ def _table(definition: Mapping[str, object], problems: Problems) -> str | None:
     if table is None:
         return None
     parts = table.split(".")
-    if len(parts) > 2 or not all(parts):  # noqa: PLR2004 - schema and table
+    if len(parts) > 2 or not all(parts):
         problems.add(f'table must be "table" or "schema.table", not {table!r}')
     for part in parts:
         problems.identifier(part, "table: ")
-    if len(parts) == 2 and (parts[0] in ("rowlease", "information_schema") or parts[0].startswith("pg_")):  # noqa: PLR2004
+    if len(parts) == 2 and (parts[0] in ("rowlease", "information_schema") or parts[0].startswith("pg_")):
         problems.add(f"table: the schema {parts[0]} is not for the tables of forms")
     return table
 
@@ -263,4 +174,43 @@ def _on_fault(definition: Mapping[str, object], problems: Problems) -> str:
 
 
 def _locale(definition: Mapping[str, object], problems: Problems) -> Locale:
-    return Locale()
+    raw = definition.get("locale")
+    if raw is None:
+        return Locale()
+    if not isinstance(raw, Mapping):
+        problems.add(f"locale must be a mapping of keys, not {raw!r}")
+        return Locale()
+    where = "locale: "
+    raw = {_TRUTH_KEYS.get(key, str(key)): value for key, value in raw.items()}
+    problems.unknown_keys(raw, [f.name for f in fields(Locale)], where)
+    decimal = _mark(raw, "decimal", problems) or "."
+    thousands = _mark(raw, "thousands", problems)
+    if decimal == thousands:
+        problems.add(f"{where}decimal and thousands are the same mark {decimal!r}")
+    true, false, formats = (problems.texts(raw, key, where) for key in ("true", "false", "formats"))
+    true, false = (tuple(word.strip() for word in words) for words in (true, false))
+    if bool(true) != bool(false):
+        problems.add(f"{where}declare words for both true and false, or for neither")
+    for word in sorted({w.casefold() for w in true} & {w.casefold() for w in false}):
+        problems.add(f'{where}"{word}" cannot be true and false at once')
+    for written in formats:
+        found = [format_problem(written, kind) for kind in ("date", "datetime", "time")]
+        if all(found):
+            problems.add(f"{where}format {written!r} {found[0]}")
+    return Locale(decimal=decimal, thousands=thousands, true=true, false=false, formats=formats)
+
+
+#: YAML 1.1 reads the bare keys true and false as truth values.
+_TRUTH_KEYS: dict[object, str] = {True: "true", False: "false"}
+
+
+def _mark(raw: Mapping[str, object], key: str, problems: Problems) -> str | None:
+    mark = raw.get(key)
+    if mark is None:
+        return None
+    allowed = (".", ",", "\u066b") if key == "decimal" else (".", ",", " ", "'", "\u066c", "_")
+    mark = {"\u00a0": " ", "\u202f": " ", "\u2019": "'"}.get(mark, mark) if isinstance(mark, str) else mark
+    if mark in allowed:
+        return str(mark)
+    problems.add(f"locale: {key} must be one of {' '.join(map(repr, allowed))}, not {mark!r}")
+    return None

@@ -1,7 +1,7 @@
 """A form says what a valid sheet is: its columns, their types and rules, and the table they go into.
 
-A `Form` is a value: equal forms have equal `to_dict()` and equal `digest`, wherever and however they were written. What may stand
-in one, and how a bad one is refused, is in `definition`.
+A `Form` is a value: equal forms have equal `to_dict()` and equal `digest`, wherever and however they were written. What
+may stand in one, and how a bad one is refused, is in `definition`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ RuleValue = str | bool | int | float | Decimal | date | datetime | time | timede
 
 #: Digits of PostgreSQL's numeric that a frame can hold.
 MAX_PRECISION = 38
-#: Decimal places kept of a decimal column that declares none: all that a number of 15 significant digits below 1 can have.
+#: Decimal places of a decimal column that declares none: 0.123456789012345, the 15 digits of Excel, has as many.
 DEFAULT_SCALE = 15
 
 _FRAME_TYPES: dict[str, pl.DataType] = {

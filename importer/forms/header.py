@@ -1,7 +1,8 @@
 """Where a form's columns stand in a sheet: the sheet, the header row, and which title is whose.
 
-Titles are matched as `labels.normal_title` compares them, against title, name and aliases of each column. The header is the declared
-row, or else the row among the first 50 of the sheet that bears most of the form's columns (the upper one of two equals).
+Titles are matched as `labels.normal_title` compares them, against title, name and aliases of each column. The header is
+the declared row, or else the row among the first 50 of the sheet that bears most of the form's columns (the upper one
+of two equals).
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def choose_sheet(sheets: Sequence[Sheet], form: Form) -> Sheet:
     if found[0].kind != "worksheet":
         raise WorkbookError(
             "sheet_not_found",
-            f'the sheet "{found[0].name}" is a {found[0].kind} and holds no cells; sheets of the workbook: {_sheet_list(sheets)}',
+            f'the sheet "{found[0].name}" is a {found[0].kind} and holds no rows; worksheets: {_sheet_list(sheets)}',
         )
     return found[0]
 
@@ -102,7 +103,8 @@ def _best_row(titles: dict[int, dict[int, str]], owners: dict[str, FormColumn], 
         )
         raise WorkbookError(
             "no_header",
-            f"none of the first {HEADER_WITHIN} rows of the sheet bears a title of the form; {found}; {_expected(form)}",
+            f"none of the first {HEADER_WITHIN} rows of the sheet bears a title of the form; {found}; "
+            f"{_expected(form)}",
         )
     return row
 

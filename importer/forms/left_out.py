@@ -32,18 +32,11 @@ class LeftOut:
     @property
     def lines(self) -> tuple[str, ...]:
         """One sentence for each thing there is to say."""
-        above = (
-            f"rows {self.rows_above[0]} to {self.rows_above[-1]}"
-            if len(self.rows_above) > 1
-            else f"row {self.rows_above[:1]}"
-        )
+        above = ", ".join(map(str, self.rows_above[:10])) + (" ..." if len(self.rows_above) > 10 else "")
         said = (
             (self.unknown_columns, f"columns the form does not know: {', '.join(self.unknown_columns)}"),
             (self.absent_columns, f"optional columns the sheet does not have: {listed(self.absent_columns)}"),
-            (
-                self.rows_above,
-                f"above the header: {above.replace('(', '').replace(',)', '')} with {len(self.rows_above)} rows of other text",
-            ),
+            (self.rows_above, f"rows with text above the header: {above}"),
             (self.blank_rows, f"rows blank in all declared columns: {self.blank_rows:,}"),
             (self.other_sheets, f"sheets not read: {listed(self.other_sheets)}"),
             (self.formulas, f"formulas, taken by their calculated values: {self.formulas:,}"),

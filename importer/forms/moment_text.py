@@ -1,6 +1,7 @@
 """Moments and durations written as text: ISO 8601 and the formats a form declares, nothing guessed.
 
-Formats are strftime directives. A four-digit year (`%Y`) must have four digits, a time zone is never dropped in silence.
+Formats are strftime directives. A four-digit year (`%Y`) must have four digits; a time zone is never dropped in
+silence.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 import polars as pl
+
+from importer.forms.form import FormColumn, Locale
 
 #: Directives that a declared format may use.
 _DIRECTIVES = frozenset("dmYybBHIMSpf")
@@ -34,19 +37,30 @@ def format_problem(written: str, kind: str) -> str | None:
         return f"holds %{unknown[0]}, which is none of %d %m %Y %y %b %B %H %I %M %S %p %f"
     if "f" in directives and "%S.%f" not in written:
         return "may hold %f only as %S.%f"
-    day = _has_day(directives)
-    clock = "M" in directives and ("H" in directives or {"I", "p"} <= set(directives))
-    if kind in ("date", "datetime") and not day:
+    return _type_problem(set(directives), kind)
+
+
+def _type_problem(directives: set[str], kind: str) -> str | None:
+    of_day, of_clock = directives & set("dmYybB"), directives & set("HIMSpf")
+    whole_day = "d" in directives and bool(directives & set("mbB")) and bool(directives & set("Yy"))
+    whole_clock = "M" in directives and ("H" in directives or {"I", "p"} <= directives)
+    if kind == "time":
+        if of_day:
+            return "holds a day, which a time column has no place for"
+        return None if whole_clock else "must hold an hour (%H, or %I with %p) and a minute"
+    if not whole_day:
         return "must hold a day, a month and a year"
-    if kind == "time" and not clock:
-        return "must hold an hour (%H, or %I with %p) and a minute"
-    if kind == "date" and set(directives) & set("HIMSpf"):
+    if kind == "date" and of_clock:
         return "holds a time of day, which a date column has no place for"
-    if kind == "time" and set(directives) & set("dmYybB"):
-        return "holds a day, which a time column has no place for"
-    if kind == "datetime" and set(directives) & set("HIMSpf") and not clock:
-        return "must hold an hour (%H, or %I with %p) and a minute, or no time of day at all"
-    return None
+    return None if whole_clock or not of_clock else "must hold an hour (%H, or %I with %p) and a minute, or neither"
+
+
+def formats_for(column: FormColumn, locale: Locale) -> tuple[str, ...]:
+    """The formats of text moments of a column: its own, then those of the locale that suit its type."""
+    if column.type not in ("date", "datetime", "time"):
+        return ()
+    of_locale = (f for f in locale.formats if format_problem(f, column.type) is None)
+    return tuple(dict.fromkeys((*column.formats, *of_locale)))
 
 
 def dates_from_text(texts: pl.Series, formats: Sequence[str]) -> pl.Series:
@@ -84,7 +98,7 @@ def times_from_text(texts: pl.Series, formats: Sequence[str]) -> pl.Series:
 
 
 def duration_from_text(text: str) -> timedelta | None:
-    """A duration written as `36:00:00` (hours may be many) or in ISO 8601 (`PT36H`, `P1DT12H`); none for anything else."""
+    """A duration written as `36:00:00` (hours may be many) or in ISO 8601 (`PT36H`, `P1DT12H`); else none."""
     clock = _CLOCK_DURATION.fullmatch(text)
     if clock:
         sign, hours, minutes, seconds, fraction = clock.groups()
@@ -117,11 +131,6 @@ def names_a_zone(text: str) -> bool:
     return bool(_ZONE.search(text))
 
 
-def _has_day(directives: Sequence[str]) -> bool:
-    found = set(directives)
-    return "d" in found and bool(found & set("mbB")) and bool(found & set("Yy"))
-
-
 def _only(texts: pl.Series, pattern: str) -> pl.Series:
     """The texts that match, null for the others."""
     return pl.select(pl.when(texts.str.contains(pattern)).then(texts)).to_series()
@@ -133,7 +142,7 @@ def _with_formats(read: pl.Series, texts: pl.Series, formats: Sequence[str], par
             break
         tried = parse(texts, written.replace("%S.%f", "%S%.f"))  # type: ignore[operator]  # one of the lambdas above
         if "%Y" in written:
-            tried = pl.select(pl.when(tried.dt.year() >= 1000).then(tried)).to_series()  # noqa: PLR2004 - four digits
+            tried = pl.select(pl.when(tried.dt.year() >= 1000).then(tried)).to_series()
         read = pl.select(pl.coalesce(read, tried)).to_series()
     return read
 

@@ -1,8 +1,9 @@
 """Numbers as a file writes them become exact numbers, by one rule.
 
 An integer written out keeps all its digits. Any other number is brought to the 15 significant digits that Excel keeps
-(7.4999999999999997E-2 is 0.075), half away from zero on the decimal digits as they are written: no binary float is on the way.
-`number` is the rule for one value; the functions over series are the fast way to the same result and give null wherever they are not sure.
+(7.4999999999999997E-2 is 0.075), half away from zero on the decimal digits as they are written: no binary float is on
+the way. `number` is the rule for one value; the functions over series are the fast way to the same result and give null
+wherever they are not sure.
 """
 
 from __future__ import annotations
@@ -23,6 +24,13 @@ GRAMMAR = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,
 _WRITTEN_OUT = re.compile(r"[+-]?[0-9]+(?:\.0*)?")
 _PLAIN_INTEGER = r"^(?:0|-?[1-9][0-9]{0,14})$"
 
+#: Wide enough for 15 digits from 1e-5 on, and for 18 before the point.
+_WIDE = pl.Decimal(38, 20)
+#: Powers of ten from 1e-17 to 1e17, to find out how many digits stand before the decimal point.
+_POWERS = [10.0**power for power in range(-17, 18)]
+#: From here on 15 digits do not reach the decimal point.
+_BEYOND = 10.0**EXCEL_DIGITS
+
 _FIFTEEN = Context(prec=EXCEL_DIGITS, rounding=ROUND_HALF_UP, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
 _EXACT = Context(prec=100_000, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
 
@@ -42,6 +50,11 @@ def number(text: str) -> Decimal | None:
 def exact_number(text: str) -> Decimal | None:
     """The number a text says with all its digits, none when it says none."""
     return shortest(_EXACT.create_decimal(text)) if GRAMMAR.fullmatch(text) else None
+
+
+def fifteen_digits(value: Decimal) -> Decimal:
+    """Bring a number to the digits that Excel keeps."""
+    return shortest(_FIFTEEN.plus(value))
 
 
 def shortest(value: Decimal) -> Decimal:
@@ -65,7 +78,7 @@ def general(value: Decimal) -> str:
     if not value:
         return "0"
     power = value.adjusted()
-    if power < _SMALLEST_PLAIN or power > 400:  # noqa: PLR2004 - no cell is that long; never spell a hostile exponent out
+    if power < _SMALLEST_PLAIN or power > 400:
         sign, digits, _ = value.as_tuple()
         mantissa = "".join(map(str, digits)).rstrip("0") or "0"
         point = f".{mantissa[1:]}" if len(mantissa) > 1 else ""
@@ -105,22 +118,25 @@ def decimals(values: pl.Series, precision: int | None, scale: int) -> pl.Series:
     return fits
 
 
-def short_decimals_of_text(values: pl.Series, precision: int | None, scale: int) -> pl.Series:
+def short_decimals(values: pl.Series, precision: int | None, scale: int) -> pl.Series:
     """As `decimals` for numbers typed as text: longer ones are left to the rule, which keeps all their digits."""
     return decimals(_short(values), precision, scale)
 
 
+def short_floats(values: pl.Series) -> pl.Series:
+    """As `floats` for numbers typed as text: longer ones are left to the rule."""
+    read = _short(values).cast(pl.Float64, strict=False)
+    finite = read.is_finite()
+    return read if finite.all() else pl.select(pl.when(finite).then(read)).to_series()
+
+
 def floats(values: pl.Series) -> pl.Series:
     """Float64 of numbers, null for anything that is not surely right."""
-    short = _short(values)
-    read = short.cast(pl.Float64, strict=False)
-    if not read.is_finite().all():
-        read = pl.select(pl.when(read.is_finite()).then(read)).to_series()
+    read = short_floats(values)
     if read.null_count() == values.null_count():
         return read
-    long = _rounded(values.filter(read.is_null() & values.is_not_null()))
-    at = (read.is_null() & values.is_not_null()).arg_true()
-    return read.scatter(at, long.cast(pl.String).cast(pl.Float64))
+    left = read.is_null() & values.is_not_null()
+    return read.scatter(left.arg_true(), _rounded(values.filter(left)).cast(pl.String).cast(pl.Float64))
 
 
 def _short(values: pl.Series) -> pl.Series:
@@ -136,16 +152,64 @@ def _short(values: pl.Series) -> pl.Series:
 
 
 def _short_decimals(values: pl.Series) -> pl.Series:
-    """Decimal(38, 15) of numbers of up to 15 digits, and of longer ones without exponent brought to 15 digits."""
-    exact = _short(values).cast(pl.Decimal(38, EXCEL_DIGITS), strict=False)
+    """Decimal(38, 15) of numbers brought to 15 digits, null where they need more places or it is not sure."""
+    target = pl.Decimal(38, EXCEL_DIGITS)
+    exact = _short(values).cast(target, strict=False)
     if exact.null_count() == values.null_count():
         return exact
     left = exact.is_null() & values.is_not_null()
-    return exact.scatter(
-        left.arg_true(), _rounded(values.filter(left)).cast(pl.Decimal(38, EXCEL_DIGITS), strict=False)
-    )
+    rounded = _rounded(values.filter(left))
+    cut = rounded.cast(target, strict=False)
+    fits = pl.select(pl.when(cut.cast(rounded.dtype, strict=False) == rounded).then(cut)).to_series()
+    return exact.scatter(left.arg_true(), fits)
 
 
 def _rounded(values: pl.Series) -> pl.Series:
-    """Not yet: everything is left to `number`."""
-    return pl.Series(values.name, [None] * len(values), dtype=pl.Decimal(38, 20))
+    """Decimal(38, 20) of long numbers brought to 15 significant digits, null where it is not sure.
+
+    Never of integers written out: those keep all their digits.
+    """
+    exponent = values.str.contains("[eE]")
+    if not exponent.any():
+        return _rounded_plain(values)
+    plain = _rounded_plain(pl.select(pl.when(~exponent).then(values)).to_series())
+    scientific = _rounded_scientific(pl.select(pl.when(exponent).then(values)).to_series())
+    return pl.select(pl.coalesce(plain, scientific)).to_series()
+
+
+def _rounded_plain(values: pl.Series) -> pl.Series:
+    """As `_rounded`, for numbers with a decimal point and no exponent."""
+    places = values.str.len_bytes() - values.str.find(".", literal=True) - 1
+    exact = pl.select(pl.when(places <= _WIDE.scale).then(values)).to_series().cast(_WIDE, strict=False)
+    # The power of ten is judged by the nearest double: where that is off, the number is so near to a power of ten that
+    # 15 digits come out the same.
+    size = exact.cast(pl.Float64).abs()
+    if not (size < _BEYOND).all():
+        exact = pl.select(pl.when(size < _BEYOND).then(exact)).to_series()
+    power = pl.Series(_POWERS).search_sorted(size, side="right").cast(pl.Int8)
+    return _rounded_by(exact, power, EXCEL_DIGITS + len(_POWERS) // 2)
+
+
+def _rounded_scientific(values: pl.Series) -> pl.Series:
+    """As `_rounded`, for numbers written with one digit before the point and an exponent that is not extreme."""
+    parts = values.str.to_uppercase().str.splitn("E", 2)
+    mantissa = parts.struct.field("field_0")
+    power = parts.struct.field("field_1").cast(pl.Int16, strict=False)
+    places = mantissa.str.len_bytes().cast(pl.Int32) - mantissa.str.find(".", literal=True).cast(pl.Int32) - 1
+    sure = power.is_between(EXCEL_DIGITS - 1 - _WIDE.scale, 17) & (places.fill_null(0) <= _WIDE.scale)
+    exact = mantissa.cast(_WIDE, strict=False)
+    sure = sure & (exact.abs() >= 1) & (exact.abs() < 10)
+    digits = exact.round(EXCEL_DIGITS - 1, mode="half_away_from_zero").cast(pl.String)
+    text = pl.select(pl.when(sure).then(digits + "E" + power.cast(pl.String))).to_series()
+    return text.cast(_WIDE, strict=False)
+
+
+def _rounded_by(exact: pl.Series, power: pl.Series, most: int) -> pl.Series:
+    """Round each number to the places that leave it 15 digits; *power* counts from the smallest of `_POWERS`."""
+    rounded = exact
+    for k in power.unique().drop_nulls().to_list():
+        places = max(0, min(_WIDE.scale, most - k))
+        own = power == k
+        part = exact.round(places, mode="half_away_from_zero")
+        rounded = part if own.all() else pl.select(pl.when(own).then(part).otherwise(rounded)).to_series()
+    return rounded

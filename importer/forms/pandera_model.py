@@ -44,8 +44,8 @@ def read_model(
 ) -> Form:
     """A form with the columns, types and rules of a pandera model.
 
-    `nullable=False` is `required`; `title` and `description` of a field are kept where a form has them; `unique` of the model is the `key`
-    unless `options` names one. Raises: FormError.
+    `nullable=False` is `required`; the title of a field is kept; `unique` of the model is the `key` unless `options`
+    names one. Raises: FormError.
     """
     schema = model if isinstance(model, pa.DataFrameSchema) else model.to_schema()
     problems: list[str] = []
@@ -135,7 +135,7 @@ def _narrow(plain: dict[str, object], key: str, value: object) -> None:
 
 
 def _from_start(pattern: object) -> str:
-    """pandera's `str_matches` looks at the start of the text, a form's `pattern` anywhere in it."""
+    """Pandera's `str_matches` looks at the start of the text, a form's `pattern` anywhere in it."""
     text = str(getattr(pattern, "pattern", pattern))
     return text if text.startswith("^") else f"^(?:{text})"
 

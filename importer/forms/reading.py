@@ -5,7 +5,8 @@ Chunk ──> rows below the header ──> ColumnTyper per column ──> Rules
           blank ones counted         values, misfits            breaches            accepted, faults
 ```
 
-Every data row is in exactly one of `accepted` and `faults`; a cell has one fault at most, and a cell that could not be typed breaks no rule.
+Every data row is in exactly one of `accepted` and `faults`; a cell has one fault at most, and a cell that could not be
+typed breaks no rule.
 """
 
 from __future__ import annotations
@@ -38,11 +39,18 @@ class Workbook(Protocol):
     """What is read of a workbook (`importer.excel.Workbook`)."""
 
     @property
-    def sheets(self) -> tuple[Sheet, ...]: ...
+    def sheets(self) -> tuple[Sheet, ...]:
+        """All sheets, in order."""
+
     @property
-    def date_1904(self) -> bool: ...
-    def chunks(self, sheet: Sheet, rows: int = ...) -> Iterator[Chunk]: ...
-    def notes(self, sheet: Sheet) -> SheetNotes: ...
+    def date_1904(self) -> bool:
+        """Whether serials count from 1904."""
+
+    def chunks(self, sheet: Sheet, rows: int = ...) -> Iterator[Chunk]:
+        """Yield the rows of a sheet, in order."""
+
+    def notes(self, sheet: Sheet) -> SheetNotes:
+        """Give what a sheet holds beside its cells, once its chunks ran to the end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,36 +173,34 @@ class Reading:
         if not breaches:
             return CheckedChunk(rows=rows, accepted=whole, faults=pl.DataFrame(schema=FAULT_SCHEMA))
         found = self._in_order(pl.concat(breaches))
-        good = pl.select(
-            ~pl.int_range(len(rows), dtype=pl.UInt32, eager=True).is_in(found["index"].implode())
-        ).to_series()
-        return CheckedChunk(
-            rows=rows, accepted=whole.filter(good), faults=self._faults(found, rows, cells, date_1904=date_1904)
-        )
+        bad = found["index"].unique()
+        good = pl.repeat(True, len(rows), dtype=pl.Boolean, eager=True).scatter(bad, False)
+        faults = self._faults(found, rows, cells, date_1904=date_1904)
+        return CheckedChunk(rows=rows, accepted=whole.filter(good), faults=faults)
 
     def _in_order(self, breaches: pl.DataFrame) -> pl.DataFrame:
-        """One breach per cell (misfits come first), by row and then the form's order of columns."""
+        """One breach per cell (misfits come first), by the form's order of columns and then by row."""
         order = {column.name: i for i, column in enumerate(self.form.columns)}
         return (
             breaches.unique(["index", "column"], keep="first", maintain_order=True)
             .with_columns(order=pl.col("column").replace_strict(order, return_dtype=pl.UInt32))
-            .sort("index", "order", maintain_order=True)
-            .drop("order")
+            .sort("order", "index")
         )
 
     def _faults(
         self, found: pl.DataFrame, rows: pl.Series, cells: dict[str, Column], *, date_1904: bool
     ) -> pl.DataFrame:
-        numbered = found.with_row_index("at")
-        values: list[pl.DataFrame] = []
-        for (name,), part in numbered.group_by("column"):
-            column = cells[str(name)] if name in cells else Column(*blank_cells(len(rows)))
-            at = part["index"]
-            texts = shown(Column(column.kind.gather(at), column.value.gather(at)), date_1904=date_1904)
-            values.append(part.select("at").with_columns(texts.alias("value")))
+        kinds: list[pl.Series] = []
+        values: list[pl.Series] = []
+        for part in found.partition_by("order", maintain_order=True):
+            name = part.item(0, "column")
+            column = cells.get(name) or Column(*blank_cells(len(rows)))
+            kinds.append(column.kind.gather(part["index"]))
+            values.append(column.value.gather(part["index"]))
+        texts = shown(Column(pl.concat(kinds), pl.concat(values)), date_1904=date_1904)
         return (
-            numbered.with_columns(source_row=rows.gather(found["index"]))
-            .join(pl.concat(values), on="at", how="left", maintain_order="left")
+            found.with_columns(rows.gather(found["index"]).alias("source_row"), texts.alias("value"))
+            .sort("source_row", "order")
             .select(*FAULT_SCHEMA)
         )
 
@@ -203,15 +209,15 @@ def read_rows(workbook: Workbook, form: Form, *, chunk_rows: int = 50_000, skip:
     """Read a sheet through a form; the header is found before this returns.
 
     *skip*: so many data rows are read and counted, but neither typed nor checked nor returned (to resume).
-    Raises: WorkbookError (sheet_not_found, no_header, missing_column, duplicate_column, unexpected_column; while iterating, whatever
-    the workbook proves to be).
+    Raises: WorkbookError (sheet_not_found, no_header, missing_column, duplicate_column, unexpected_column; while
+    iterating, whatever the workbook proves to be).
     """
     return Reading(workbook, form, chunk_rows=chunk_rows, skip=skip)
 
 
 def _filled(cells: dict[str, Column], length: int) -> pl.Series | None:
     """Which rows have something in one of the columns; none when all do. A text of nothing but spaces is nothing."""
-    filled = pl.repeat(False, length, dtype=pl.Boolean, eager=True)  # noqa: FBT003 - the value to repeat
+    filled = pl.repeat(False, length, dtype=pl.Boolean, eager=True)
     # Columns of numbers and dates first: they need no look at their texts.
     for column in sorted(cells.values(), key=lambda c: c.kind.item(0) == Kind.TEXT if length else False):
         there = column.kind != Kind.BLANK

@@ -1,7 +1,7 @@
 """The rules of a form, judged by pandera on a typed, eager frame; what it finds comes back as rows of that frame.
 
-pandera is given eager frames only (of a LazyFrame it checks the schema and no value), already typed (a wrongly typed column would give
-faults without rows), with checks named by our rule codes.
+pandera is given eager frames only (of a LazyFrame it checks the schema and no value), already typed (a wrongly typed
+column would give faults without rows), with checks named by our rule codes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Rules:
         )
 
     def breaches(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Find every breach of a rule: one row per cell (its first rule in the order of `required range choice length pattern`).
+        """Find every breach of a rule: one row per cell, its first rule of `required range choice length pattern`.
 
         *frame*: the form's columns in their frame types.
         """

@@ -1,7 +1,7 @@
 """No two rows of one sheet share a value of a `unique` column or of the `key`: the first row in sheet order keeps it.
 
-Memory is bounded: of each value 128 bits of hash and the row are kept (about 24 bytes), in sorted runs that double in size. The hashes
-are seeded anew for each sheet, so no file can be made to collide.
+Memory is bounded: of each value 128 bits of hash and the row are kept (24 bytes), in sorted runs that double in size.
+The hashes are seeded anew for each sheet, so no file can be made to collide.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ class _Runs:
     frames: list[pl.DataFrame] = field(default_factory=list)
 
     def add(self, held: pl.DataFrame) -> None:
+        if held.is_empty():
+            return
         new = held.sort("h1")
         while self.frames and self.frames[-1].height < 2 * new.height:
             new = pl.concat([self.frames.pop(), new]).sort("h1")
@@ -101,7 +103,7 @@ class SeenKeys:
         # A loop over the rows that share a value with another one: which of them stay depends on those before.
         clashes: list[tuple[int, tuple[str, ...], int]] = []
         taken: dict[tuple[tuple[str, ...], int, int], int] = {}
-        for at in sorted({at for mine in (*held.values(), *doubtful.values()) for at in mine}):
+        for at in sorted({at for those in (*map(set, held.values()), *map(set, doubtful.values())) for at in those}):
             against = []
             for columns, those in doubtful.items():
                 holder = held[columns].get(at)

@@ -13,30 +13,40 @@ MOST_CHARACTERS = 1_000
 
 
 def shown(cells: Column, *, date_1904: bool) -> pl.Series:
-    """The cells as text (String, "" for blank), those of moments by their serial."""
-    kind, value = pl.col("kind"), pl.col("value")
-    moment = serial.moments(value, date_1904=date_1904)
-    midnight = moment.dt.time() == pl.time(0, 0, 0)
-    frame = pl.DataFrame({"kind": cells.kind, "value": cells.value})
-    text = (
-        pl.when(kind == Kind.NUMBER).then(value.replace(_general_texts(frame)))
-        .when((kind == Kind.DATE) & midnight).then(moment.dt.strftime("%Y-%m-%d"))
-        .when(kind.is_in([int(Kind.DATE), int(Kind.DATETIME)])).then(moment.dt.strftime("%Y-%m-%d %H:%M:%S"))
-        .when(kind == Kind.TIME).then(serial.clock_times(value).dt.strftime("%H:%M:%S"))
-        .when(kind == Kind.BOOL).then(value.str.to_uppercase())
-        .otherwise(value)
-    )  # fmt: skip
-    whole = pl.coalesce(text, value, pl.lit(""))
-    return frame.select(
-        pl.when(whole.str.len_chars() > MOST_CHARACTERS)
-        .then(whole.str.head(MOST_CHARACTERS) + "…")
-        .otherwise(whole)
-        .alias("value")
+    """Show the cells as text (String, "" for blank), moments by their serial; a serial of no moment as written."""
+    kinds = [Kind(kind) for kind in cells.kind.unique().to_list()]
+    texts = cells.value.alias("value")
+    for kind in kinds:
+        text = _text(kind, cells.value, date_1904=date_1904)
+        if text is not None:
+            own = cells.kind == kind
+            texts = pl.select(pl.when(own & text.is_not_null()).then(text).otherwise(texts).alias("value")).to_series()
+    texts = texts.fill_null("")
+    long = texts.str.len_chars() > MOST_CHARACTERS
+    if not long.any():
+        return texts
+    return pl.select(
+        pl.when(long).then(texts.str.head(MOST_CHARACTERS) + "…").otherwise(texts).alias("value")
     ).to_series()
 
 
-def _general_texts(frame: pl.DataFrame) -> dict[str, str]:
-    """Each distinct number and how General writes it, for those that are written otherwise."""
-    written = frame.filter(pl.col("kind") == Kind.NUMBER).get_column("value").unique().to_list()
-    pairs = ((text, numbers.number(text)) for text in written)
-    return {text: numbers.general(number) for text, number in pairs if number is not None}
+def _text(kind: Kind, values: pl.Series, *, date_1904: bool) -> pl.Series | None:
+    """What the values show if they are of this kind; none when they show what is written."""
+    value = pl.col("value")
+    if kind == Kind.NUMBER:
+        pairs = ((text, numbers.number(text)) for text in values.unique().drop_nulls().to_list())
+        general = {text: numbers.general(number) for text, number in pairs if number is not None}
+        return values.replace(general)
+    if kind == Kind.BOOL:
+        return values.str.to_uppercase()
+    if kind == Kind.TIME:
+        expression = serial.clock_times(value).dt.strftime("%H:%M:%S")
+    elif kind in (Kind.DATE, Kind.DATETIME):
+        moment = serial.moments(value, date_1904=date_1904)
+        at_midnight = (moment.dt.time() == pl.time(0, 0, 0)) & (kind == Kind.DATE)
+        expression = (
+            pl.when(at_midnight).then(moment.dt.strftime("%Y-%m-%d")).otherwise(moment.dt.strftime("%Y-%m-%d %H:%M:%S"))
+        )
+    else:
+        return None
+    return values.alias("value").to_frame().select(expression).to_series()
