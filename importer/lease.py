@@ -114,6 +114,10 @@ class Leased(Enum):
         ended=("dispatched", "dead"),
     )
 
+    def __repr__(self) -> str:
+        """Name the table and leave its words out."""
+        return f"Leased.{self.name}"
+
     @property
     def table(self) -> str:
         """Name of the table in the schema `rowlease`."""

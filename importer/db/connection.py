@@ -81,6 +81,11 @@ class Database:
         """Close the idle connections."""
         self.close()
 
+    def __del__(self) -> None:
+        """Close what is idle when the last user of the database drops it, as a notebook does."""
+        if hasattr(self, "_arguments"):
+            self.close()
+
     @contextmanager
     def connection(self) -> Iterator[Connection]:
         """Lend a connection in autocommit, taken from the idle ones when there is one.
@@ -171,7 +176,13 @@ class Database:
 
 @contextmanager
 def dict_rows(conn: psycopg.Connection[Any]) -> Iterator[Connection]:
-    """Use a connection that a caller made (with whatever rows) as one of ours, within the caller's own transaction."""
+    """Use a connection that a caller made (with whatever rows) as one of ours, within the caller's own transaction.
+
+    A connection without autocommit begins its transaction here when it has none, so that what follows is the caller's
+    to commit; with autocommit what follows commits by itself.
+    """
+    if not conn.autocommit and conn.info.transaction_status == pq.TransactionStatus.IDLE:
+        conn.execute("select 1")
     rows = conn.row_factory
     conn.row_factory = dict_row
     try:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import gc
+import subprocess
+import sys
 import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 
+import psycopg
 import pytest
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 import importer.db.connection
 from importer.db import Connection, Database, connect, errors, repeat_on_conflict
@@ -29,6 +36,13 @@ def setting(conn: Connection, name: str) -> str:
 def pid_of(conn: Connection) -> int:
     """Return the number of the server's process."""
     return conn.info.backend_pid
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    """Return when the condition holds; fail after half a minute."""
+    deadline = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < deadline
 
 
 @pytest.mark.parametrize("kind", ["connection", "dedicated"])
@@ -148,6 +162,37 @@ def test_closed(database: Database) -> None:
     assert conn.closed
 
 
+def test_dropped(conninfo: str) -> None:
+    """A database that nobody closed closes its idle connections when it is dropped: a warning would fail this test."""
+    db = Database(conninfo, Settings())
+    with db.connection() as conn:
+        pass
+
+    del db
+    gc.collect()
+
+    assert conn.closed
+
+
+def test_client_that_vanished(database: Database) -> None:
+    """The server stops a long statement soon after the process that asked for it was killed."""
+    code = (
+        "import sys\nfrom importer.db import Database\nfrom importer.settings import Settings\n"
+        "with Database(sys.argv[1], Settings()).dedicated() as conn:\n"
+        "    print(conn.info.backend_pid, flush=True)\n    conn.execute('select pg_sleep(90)')"
+    )
+    running = "select exists (select from pg_stat_activity where pid = %s and query like '%%pg_sleep%%') as found"
+    client = subprocess.Popen([sys.executable, "-c", code, database.conninfo], stdout=subprocess.PIPE, text=True)
+    assert client.stdout is not None
+    pid = int(client.stdout.readline())
+
+    with database.dedicated() as conn:
+        wait_until(lambda: conn.execute(running, [pid]).fetchone() == {"found": True})
+        client.kill()
+        client.communicate()
+        wait_until(lambda: conn.execute(running, [pid]).fetchone() == {"found": False})
+
+
 def test_no_threads(database: Database) -> None:
     """Connections bring no threads."""
     before = threading.active_count()
@@ -238,6 +283,44 @@ def test_error_leaves_the_block_as_ours(database: Database, statement: str, sent
 
     assert database.label in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.fixture
+def reader(conninfo: str) -> Iterator[str]:
+    """Address of the test's database for a user who may read and nothing else."""
+    role = f"rowlease_reader_{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(conninfo, autocommit=True) as conn:
+        conn.execute(f"create role {role}")
+        conn.execute(f"grant usage on schema rowlease to {role}")
+        conn.execute(f"grant select on all tables in schema rowlease to {role}")
+        yield make_conninfo(conninfo, options=f"-c role={role}")
+        conn.execute(f"drop owned by {role}")
+        conn.execute(f"drop role {role}")
+
+
+def test_user_who_may_only_read(reader: str) -> None:
+    """A user who may only read connects, and is told at the first write what is missing."""
+    with (
+        connect(reader, Settings()) as db,
+        pytest.raises(DatabaseError, match=r"permission denied .*; the database user lacks the right"),
+    ):
+        write(db)
+
+
+def test_user_who_may_not_even_read(conninfo: str, reader: str) -> None:
+    """A user without any right to our schema is told so while connecting."""
+    with psycopg.connect(conninfo, autocommit=True) as conn:
+        role = str(conninfo_to_dict(reader)["options"]).removeprefix("-c role=")
+        conn.execute(f"revoke usage on schema rowlease from {role}")
+
+    with pytest.raises(DatabaseError, match="permission denied for schema rowlease; the database user lacks the right"):
+        connect(reader, Settings())
+
+
+def write(db: Database) -> None:
+    """Write a row."""
+    with db.connection() as conn:
+        conn.execute("insert into rowlease.leased (status) values ('mine')")
 
 
 def test_conflict_is_repeated() -> None:

@@ -8,10 +8,13 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
+import pytest
+
 from importer import lease as leases
 from importer.db import Connection, Database
-from importer.errors import LeaseLostError
+from importer.errors import DatabaseError, LeaseLostError
 from importer.lease import Lease, Leased
+from importer.settings import Rhythm, Settings
 
 JOBS = Leased.IMPORT_JOBS
 TTL = timedelta(seconds=60)
@@ -113,6 +116,34 @@ def test_renewal_against_a_claim(database: Database, queue_jobs: QueueJobs, move
         leases.renew(conn, new)
 
     assert outcome == ["lost"]
+
+
+def test_holder_that_stops_in_its_transaction(database: Database, queue_jobs: QueueJobs, move_clock: MoveClock) -> None:
+    """A worker that stands still inside a transaction is thrown out by the server, and the row goes to another."""
+    (id_,) = queue_jobs()
+    hasty = Settings(imports=Rhythm(lease=timedelta(milliseconds=300)))
+
+    def stand_still() -> None:
+        with Database(database.conninfo, hasty).dedicated() as conn, database.dedicated() as other:
+            (lease,) = leases.claim(conn, JOBS, holder="stopped", ttl=TTL)
+            with leases.fenced(conn, lease):
+                move_clock(TTL * 2, other)
+                taken.extend(claim_within_half_a_minute(other))
+                conn.execute("select 1")
+
+    taken: list[Lease] = []
+    with pytest.raises(DatabaseError, match="idle-in-transaction"):
+        stand_still()
+
+    assert [(lease.id, lease.attempt) for lease in taken] == [(id_, 2)]
+
+
+def claim_within_half_a_minute(conn: Connection) -> list[Lease]:
+    """Claim until there is something to claim."""
+    deadline = time.monotonic() + 30
+    while not (claimed := leases.claim(conn, JOBS, holder="other", ttl=TTL)):
+        assert time.monotonic() < deadline
+    return claimed
 
 
 def wait_until_one_waits(conn: Connection) -> None:
