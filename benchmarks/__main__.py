@@ -11,12 +11,12 @@ from typing import Final
 
 from benchmarks.machine import machine_words
 from benchmarks.peers import ROOT, peer_versions, peers_python
-from benchmarks.process import SideFailedError, run_process
+from benchmarks.process import Cost, SideFailedError, run_process
 from benchmarks.recipes import RECIPES
 from benchmarks.report import Outcome, Results, Run
 from benchmarks.server import Server, open_server
-from benchmarks.suite import BENCHMARKS, SIDES, Benchmark, Case, Side
-from benchmarks.workbooks import Made, workbook_for
+from benchmarks.suite import BENCHMARKS, SIDES, Benchmark, Case
+from benchmarks.workbooks import workbook_for
 
 _FOLDER: Final = ROOT / ".tmp" / "bench"
 _QUICK_DIVISOR: Final = 10
@@ -48,14 +48,16 @@ class Suite:
         )
 
     def _cases(self, benchmark: Benchmark) -> list[Case]:
-        wanted: list[str] = self._options.side
-        return [case for case in benchmark.cases if not wanted or case.side in wanted]
+        wanted: list[str] = self._options.side or list(SIDES)
+        return [
+            case for case in benchmark.cases if case.side in wanted and (self._scanner or not SIDES[case.side].scanner)
+        ]
 
     def _outcomes(self, benchmark: Benchmark) -> list[Outcome]:
         """Let the cases take turns; one that fails once does not run again."""
         cases = self._cases(benchmark)
         runs: dict[Case, list[Run]] = {case: [] for case in cases}
-        reasons = {case: SIDES[case.side].missing(scanner=self._scanner) or "" for case in cases}
+        reasons = {case: SIDES[case.side].missing() for case in cases}
         for turn in range(self._options.rounds):
             for case in cases if turn % 2 == 0 else reversed(cases):
                 if reasons[case]:
@@ -89,29 +91,17 @@ class Suite:
         command = [python, "-m", f"benchmarks.sides.{side.module}", str(made.path), str(made.form_path)]
         if side.does == "read":
             cost = run_process(command, environment=side.environment)
-            printed = json.loads(cost.output)
-            _require("rows read", printed["rows"], made.rows)
-            return Run(
-                wall_s=cost.wall_s,
-                cpu_s=cost.cpu_s,
-                server_cpu_s=None,
-                peak_mb=cost.peak_bytes / 1e6,
-                check_share=printed.get("check_share"),
-            )
+            _require("rows read", json.loads(cost.output)["rows"], made.rows)
+            return _as_run(cost, server_cpu_s=None)
         with self._server.database(recipe, ours=side.ours, table=side.table) as database, _scratch() as scratch:
             before = database.ended_backends_cpu_s()
             environment = {**side.environment, "DATABASE_URL": database.address, "ROWLEASE_DATA_FOLDER": scratch}
             cost = run_process(command, environment=environment)
             after = database.ended_backends_cpu_s()
-            _require("rows loaded", database.count(recipe.table), _expected_rows(side, made))
+            _require("rows loaded", database.count(recipe.table), made.accepted_rows if side.ours else made.rows)
             if side.ours:
                 _require("faults stored", database.count("rowlease.import_row_faults"), made.faults)
-        return Run(
-            wall_s=cost.wall_s,
-            cpu_s=cost.cpu_s,
-            server_cpu_s=None if before is None or after is None else after - before,
-            peak_mb=cost.peak_bytes / 1e6,
-        )
+        return _as_run(cost, server_cpu_s=None if before is None or after is None else after - before)
 
 
 def scanner_is_built() -> bool:
@@ -119,8 +109,16 @@ def scanner_is_built() -> bool:
     return importlib.util.find_spec("importer.excel._scanner") is not None
 
 
-def _expected_rows(side: Side, made: Made) -> int:
-    return made.accepted_rows if side.ours else made.rows
+def _as_run(cost: Cost, *, server_cpu_s: float | None) -> Run:
+    measured = json.loads(cost.output) if cost.output.startswith("{") else {}
+    return Run(
+        wall_s=cost.wall_s,
+        cpu_s=cost.cpu_s,
+        server_cpu_s=server_cpu_s,
+        peak_mb=cost.peak_bytes / 1e6,
+        check_share=measured.get("check_share"),
+        load_s=measured.get("load_s"),
+    )
 
 
 def _scratch() -> tempfile.TemporaryDirectory[str]:

@@ -1,11 +1,12 @@
 """Bring the database that DATABASE_URL names to the project's schema, as a process of its own."""
 
-import importer as im
+from importer.db import connect, migrate
 
 
 def main() -> None:
-    """Connect once; connecting migrates what is empty."""
-    im.connect()
+    """Apply all migrations."""
+    with connect(migrated=False) as db:
+        migrate(db)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,8 @@ class Run:
     peak_mb: float
     #: Checking's part of the processor seconds, where the side measures it.
     check_share: float | None = None
+    #: Seconds of loading alone, where the side measures them.
+    load_s: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,13 +32,9 @@ class Side:
     #: Set for the process.
     environment: Mapping[str, str] = field(default_factory=dict)
 
-    def missing(self, *, scanner: bool) -> str | None:
-        """Return what this side lacks here, or None when it can run."""
-        if self.scanner and not scanner:
-            return "the scanner is not built"
-        if self.program and not shutil.which(self.program):
-            return f"{self.program} is not installed"
-        return None
+    def missing(self) -> str:
+        """Return what this side lacks here, empty when it can run."""
+        return f"{self.program} is not installed" if self.program and not shutil.which(self.program) else ""
 
 
 @dataclass(frozen=True, order=True)
@@ -72,7 +68,7 @@ class Mark:
     #: The benchmark it is taken from.
     benchmark: str
     #: What is compared.
-    quantity: Literal["wall_s", "peak_mb", "check_share"]
+    quantity: Literal["wall_s", "peak_mb", "load_s", "check_share"]
     #: The case of ours, with the plain reader.
     case: Case
     #: What it is divided by; None: the amount itself.
@@ -92,8 +88,8 @@ def _sides() -> dict[str, Side]:
     sides = [
         Side(name="ours", module="ours", ours=True, environment=PURE),
         Side(name="ours+scanner", module="ours", ours=True, scanner=True),
-        Side(name="ours, one batch", module="ours", ours=True, environment={**PURE, **one_batch}),
-        Side(name="ours, one batch+scanner", module="ours", ours=True, scanner=True, environment=one_batch),
+        Side(name="ours, loading", module="load_ours", ours=True, environment=PURE),
+        Side(name="ours, loading at once", module="load_ours", ours=True, environment={**PURE, **one_batch}),
         Side(name="ours, reading", module="read_ours", ours=True, does="read", environment=PURE),
         Side(name="ours, reading+scanner", module="read_ours", ours=True, does="read", scanner=True),
         Side(name="ours, checking", module="check_ours", ours=True, does="read", environment=PURE),
@@ -164,9 +160,9 @@ def _benchmarks() -> dict[str, Benchmark]:
         ),
         Benchmark(
             name="batches",
-            title="A commit for each batch, and one COPY in one commit: 300,000 rows of 12 columns",
-            cases=_cases("clean-300k", "ours", "ours, one batch"),
-            baseline=Case("ours, one batch", "clean-300k"),
+            title="Only loading 300,000 rows of 12 columns: a commit for each batch, and one COPY in one commit",
+            cases=(Case("ours, loading", "clean-300k"), Case("ours, loading at once", "clean-300k")),
+            baseline=Case("ours, loading at once", "clean-300k"),
         ),
         Benchmark(
             name="checking",
@@ -256,12 +252,11 @@ MARKS: Final = (
         reach=1.1,
     ),
     Mark(
-        name="A commit per batch, times one COPY",
+        name="Loading with a commit per batch, times one COPY",
         benchmark="batches",
-        quantity="wall_s",
-        case=Case("ours", "clean-300k"),
-        over=Case("ours, one batch", "clean-300k"),
-        over_ours=True,
+        quantity="load_s",
+        case=Case("ours, loading", "clean-300k"),
+        over=Case("ours, loading at once", "clean-300k"),
         pure_must=1.12,
         scanner_must=1.12,
         reach=1.08,

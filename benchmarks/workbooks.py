@@ -29,14 +29,17 @@ class Made:
 def workbook_for(recipe: Recipe, folder: Path, *, divisor: int = 1) -> Made:
     """Return the workbook of `recipe` from `folder`, made now when these makers have not made it yet.
 
-    Whatever stands there under its name is complete: it gets that name last.
+    Whatever stands there under its name is complete: it gets that name last. What other makers made is removed.
     """
     scaled = recipe.scaled(divisor)
-    path = folder / f"{recipe.name}-{_digest(scaled)}.xlsx"
+    stem = f"{recipe.name}-{scaled.rows}-rows"
+    path = folder / f"{stem}-{_digest(scaled)}.xlsx"
     facts_path = path.with_suffix(".facts.json")
     form_path = path.with_suffix(".form.json")
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
+        for old in folder.glob(f"{stem}-*"):
+            old.unlink()
         unfinished = path.with_suffix(".part")
         command = [sys.executable, "-m", "benchmarks.writer", recipe.name, str(divisor), str(unfinished)]
         facts_path.write_bytes(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
