@@ -12,6 +12,7 @@ make the schema (`rowlease migrate` does that), or what it leaves out: owners, g
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from importlib.resources import files
@@ -27,6 +28,9 @@ from importer.settings import Settings
 _HEAD = """\
 -- The schema as the migrations make it, read back from the catalogs: `python -m importer.db.snapshot` writes this file.
 """
+
+#: Until PostgreSQL 15 a view of one table names the table before each column.
+_TABLE_OF_A_COLUMN = re.compile(r"^(\s+(?:SELECT )?)\w+\.(?=\w+,?$)", re.MULTILINE)
 
 
 def describe(conn: Connection) -> str:
@@ -70,7 +74,8 @@ def _column(row: dict[str, Any]) -> str:
 
 def _view(row: dict[str, Any]) -> str:
     name = f"rowlease.{row['name']}"
-    text = f"create view {name} as\n{row['definition'].rstrip()}\n"
+    definition = _TABLE_OF_A_COLUMN.sub(r"\1", row["definition"].rstrip())
+    text = f"create view {name} as\n{definition}\n"
     return text + (f"comment on view {name} is {_quoted(row['comment'])};\n" if row["comment"] else "")
 
 

@@ -249,6 +249,7 @@ def test_unreadable_address(address: str) -> None:
 def test_address_in_order(conninfo: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The argument comes before the setting, the setting before the PG* variables."""
     monkeypatch.setenv("ROWLEASE_DATA_FOLDER", str(tmp_path / "unused"))
+    monkeypatch.delenv("DATABASE_URL", raising=False)
     monkeypatch.setenv("PGHOST", "from-pg-variables.invalid")
 
     with pytest.raises(DatabaseUnavailableError, match="from-pg-variables"):
