@@ -69,7 +69,7 @@ class Package:
 def read_package(archive: Archive, limits: Limits, file_name: str) -> Package:
     """Find the workbook part and read what it says; `WorkbookError` when there is none."""
     main, content_type = _main_part(archive, limits, file_name)
-    relationships = _relationships(archive, main, limits)
+    relationships = read_relationships(archive, main, limits)
     reader = _WorkbookReader(limits)
     parse(main, iter([archive.read(main)]), limits, start=reader.start, end=reader.end)
     if not reader.is_workbook:
@@ -113,7 +113,7 @@ def _main_part(archive: Archive, limits: Limits, file_name: str) -> tuple[str, s
     main = next(
         (
             relationship.part
-            for relationship in _relationships(archive, "", limits).values()
+            for relationship in read_relationships(archive, "", limits).values()
             if relationship.kind == "officedocument" and relationship.part in archive
         ),
         "xl/workbook.xml",
@@ -168,7 +168,7 @@ def _content_types(archive: Archive, limits: Limits) -> dict[str, str]:
     return by_ending | {name.lower(): kind for name, kind in overrides.items()}
 
 
-def _relationships(archive: Archive, part: str, limits: Limits) -> dict[str, Relationship]:
+def read_relationships(archive: Archive, part: str, limits: Limits) -> dict[str, Relationship]:
     """Read the relationships of a part by id ("" is the package itself); none when it has no such part."""
     folder, name = posixpath.split(part)
     source = posixpath.join(folder, "_rels", name + ".rels")
