@@ -86,6 +86,13 @@ def database(conninfo: str) -> Iterator[Database]:
 
 
 @pytest.fixture
+def db(conninfo: str, tmp_path: Path) -> Iterator[Database]:
+    """Open a migrated database of the test's own whose store is in the test's folder."""
+    with Database(conninfo, Settings(data_folder=tmp_path / "data")) as database:
+        yield database
+
+
+@pytest.fixture
 def conn(database: Database) -> Iterator[Connection]:
     """Open a connection to the test's database."""
     with database.connection() as connection:
