@@ -26,7 +26,7 @@ from collections.abc import Callable, Sequence
 
 from importer.cli import database, forms, jobs, workbooks
 from importer.cli.arguments import parser
-from importer.errors import DatabaseError, ImporterError, LeaseLostError, StoreError
+from importer.errors import DatabaseError, ImporterError, LeaseLostError, StoreError, WorkbookError
 
 ALL_IN = 0
 ROWS_FAILED = 1
@@ -54,6 +54,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except _OF_THE_WORLD as error:
         print(f"rowlease: {_sentence(error)}", file=sys.stderr)
         return TRY_AGAIN
+    except WorkbookError as error:
+        file = arguments.file.name
+        print(f"rowlease: {error if file in str(error) else f'{file}: {error}'}", file=sys.stderr)
+        return REFUSED
     except ImporterError as error:
         print(f"rowlease: {error}", file=sys.stderr)
         return REFUSED
