@@ -14,6 +14,15 @@ ImporterError
 │   └── MigrationError             a landed migration was edited, or one failed
 ├── LeaseLostError             somebody else holds the row now; nothing was written
 ├── TargetError                the form's table does not fit the form
+├── ExpressionError            a condition or template that cannot be worked out; names the variable that is missing
+├── WorkflowError
+│   ├── WorkflowDefinitionError    a workflow that is no valid workflow; all problems at once
+│   ├── WorkflowNotFoundError      no workflow or instance of this name or number
+│   ├── WorkflowStateError         the status of the instance does not allow it
+│   ├── WorkflowConflictError      the same key with other input
+│   ├── NodeError                  a node of an instance could not do its work; names instance and node
+│   ├── NodeTypeMissingError       nobody here knows the type of a node; the instance waits
+│   └── ApprovalError              an answer that is not taken: twice, late, by another, no such choice
 └── JobError
     ├── JobNotFoundError           no job has this id
     ├── JobStateError              the job's status does not allow it
@@ -28,6 +37,7 @@ Each message says what, where and what to do next; attributes carry what a progr
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Literal
 
 Reason = Literal[
@@ -171,3 +181,86 @@ class CursorBeyondRowsError(JobError):
 
 class FormDisabledError(JobError):
     """The form is disabled: nothing may be submitted into it until it is enabled again."""
+
+
+class ExpressionError(ImporterError):
+    """A condition or template cannot be worked out; `variable` is the one that is missing, if one is."""
+
+    def __init__(self, expression: str, message: str, *, variable: str | None = None) -> None:
+        super().__init__(f"{expression!r}: {message}")
+        self.expression = expression
+        self.variable = variable
+
+
+class WorkflowError(ImporterError):
+    """A workflow cannot be stored, started, moved or found as asked."""
+
+
+class WorkflowDefinitionError(WorkflowError):
+    """A workflow is no valid workflow; `problems` lists everything that is wrong with it."""
+
+    def __init__(self, name: str, problems: Sequence[str]) -> None:
+        listed = "; ".join(problems)
+        super().__init__(f"workflow {name}: {listed}" if name else f"workflow: {listed}")
+        self.name = name
+        self.problems = tuple(problems)
+
+
+class WorkflowNotFoundError(WorkflowError):
+    """No workflow has this name, or no instance or approval this number."""
+
+
+class WorkflowStateError(WorkflowError):
+    """The status of the instance does not allow what was asked; `id` and `status` say which and what."""
+
+    def __init__(self, id: int, status: str, message: str) -> None:  # noqa: A002 - the column's name
+        super().__init__(f"workflow instance {id} is {status}: {message}")
+        self.id = id
+        self.status = status
+
+
+class WorkflowConflictError(WorkflowError):
+    """The same key came before with other input; `id` is the earlier instance, `differences` what differs."""
+
+    def __init__(self, id: int, message: str, differences: Sequence[str]) -> None:  # noqa: A002 - the column's name
+        super().__init__(message)
+        self.id = id
+        self.differences = tuple(differences)
+
+
+class NodeError(WorkflowError):
+    """A node could not do its work; nothing of its firing was written."""
+
+    def __init__(self, instance: int, node: str, message: str) -> None:
+        super().__init__(f"workflow instance {instance}, node {node}: {message}")
+        self.instance = instance
+        self.node = node
+
+
+class NodeTypeMissingError(WorkflowError):
+    """The type of a node is not known here, so that the instance waits for a worker that knows it."""
+
+    def __init__(self, node: str, type: str) -> None:  # noqa: A002 - the field's name
+        super().__init__(
+            f"node {node} is of the type {type!r}, which is not known here; the instance waits for a worker that "
+            "registers this type"
+        )
+        self.node = node
+        self.type = type
+
+
+class ApprovalError(WorkflowError):
+    """An answer is not taken; nothing changed. `answered_by` and `answered_at` tell of the one that stands."""
+
+    def __init__(
+        self,
+        id: int,  # noqa: A002 - the column's name
+        message: str,
+        *,
+        answered_by: str | None = None,
+        answered_at: datetime | None = None,
+    ) -> None:
+        super().__init__(f"approval {id}: {message}")
+        self.id = id
+        self.answered_by = answered_by
+        self.answered_at = answered_at
