@@ -242,7 +242,7 @@ def test_check_with_the_database_sees_the_keys_that_are_there(
 def test_migrate_brings_an_empty_database_up(
     rowlease: CommandLine, monkeypatch: pytest.MonkeyPatch, empty_conninfo: str
 ) -> None:
-    """`--check` is 3 before and 0 after; a second `migrate` has nothing to do; work before it is refused with a hint."""
+    """`--check` is 3 before and 0 after; a second run has nothing to do; work before it is refused with a hint."""
     monkeypatch.setenv("ROWLEASE_DATABASE_URL", empty_conninfo)
 
     too_early = rowlease("jobs")
@@ -306,3 +306,30 @@ def test_a_worker_stops_when_it_is_asked(rowlease: CommandLine, form: Path, tmp_
     assert (worker.returncode, out) == (0, "")
     assert f"import job {job['id']}: success, 3 rows in, 0 failed" in log
     assert "MUC" not in log
+
+
+def test_ctrl_c_gives_the_job_back_with_what_was_committed(
+    rowlease: CommandLine, form: Path, tmp_path: Path, database: Database, conn: Connection
+) -> None:
+    """Exit code 130 and a sentence; the job waits at its cursor, and the same command brings the rest, once."""
+    crews = [("MUC", number) for number in range(20_000)]
+    path = write_crews(tmp_path / "march.xlsx", crews)
+    command = [sys.executable, "-m", "importer.cli", "import", str(path), "--form", str(form), "--quiet"]
+    environment = {**os.environ, "ROWLEASE_IMPORTS_BATCH_ROWS": "100"}
+
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as run:
+        deadline = time.monotonic() + 60
+        while not any(job.cursor for job in im.jobs(db=database)) and time.monotonic() < deadline:
+            with suppress(subprocess.TimeoutExpired):
+                pytest.fail(f"the import ended with {run.wait(timeout=0.005)}")
+        run.send_signal(signal.SIGINT)
+        out, said = run.communicate(timeout=30)
+    stopped = im.jobs(db=database)[0]
+    again = rowlease("import", path, "--form", form, "--quiet")
+
+    assert (run.returncode, out) == (130, "")
+    assert said.startswith("stopped; what was committed stands")
+    assert (stopped.status, stopped.attempt_count) == ("pending", 0)
+    assert 0 < stopped.cursor < 20_000
+    assert again.code == 0
+    assert _crews(conn) == crews
