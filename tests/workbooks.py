@@ -90,10 +90,10 @@ def parts(
 
 
 def zip_parts(path: Path, made: Mapping[str, str | bytes], *, method: int = zipfile.ZIP_DEFLATED) -> Path:
-    """Zip parts into a file."""
-    with zipfile.ZipFile(path, "w", method) as archive:
+    """Zip parts into a file; the same parts give the same bytes, whatever the time."""
+    with zipfile.ZipFile(path, "w") as archive:
         for name, content in made.items():
-            archive.writestr(name, content)
+            archive.writestr(zipfile.ZipInfo(name), content, compress_type=method)
     return path
 
 
