@@ -21,10 +21,6 @@ from benchmarks.recipes import TYPES, Recipe
 
 _TEMPLATE: Final = "rowlease_bench_template"
 _DATABASE: Final = "rowlease_bench"
-_OTHERS: Final = (
-    "select count(*) from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()"
-    f" and datname = '{_DATABASE}'"
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,20 +70,20 @@ class RunDatabase:
     def ended_backends_cpu_s(self) -> float | None:
         """Return the processor seconds of all backends of the server that have ended; None where that cannot be seen.
 
-        Waits until no session of the run is left. Linux adds the time of an ended process to its parent's, and the
+        Waits until no process of a session is left. Linux adds the time of an ended process to its parent's, and the
         parent of every backend is the postmaster.
         """
-        deadline = time.monotonic() + 10
-        while _number(self.admin, _OTHERS) and time.monotonic() < deadline:
-            self.admin.execute("select pg_sleep(0.02)")
         try:
-            backend = _stat_fields(self.admin.info.backend_pid)
-            postmaster = _stat_fields(int(backend[3]))
+            postmaster = int(_stat_fields(self.admin.info.backend_pid)[3])
+            if "postgres" not in _stat_fields(postmaster)[1]:
+                return None
+            deadline = time.monotonic() + 10
+            while _sessions(postmaster) and time.monotonic() < deadline:
+                self.admin.execute("select pg_sleep(0.02)")
+            ended = _stat_fields(postmaster)
         except (OSError, IndexError):
             return None
-        if "postgres" not in postmaster[1]:
-            return None
-        return (int(postmaster[15]) + int(postmaster[16])) / os.sysconf("SC_CLK_TCK")
+        return (int(ended[15]) + int(ended[16])) / os.sysconf("SC_CLK_TCK")
 
     def count(self, table: str) -> int:
         """Return how many rows stand in `table` (schema.table, or a table of public)."""
@@ -137,6 +133,16 @@ def _number(connection: psycopg.Connection, question: LiteralString | sql.Compos
     row = connection.execute(question).fetchone()
     assert row is not None
     return int(row[0])
+
+
+def _sessions(postmaster: int) -> int:
+    """Return how many processes of the server serve the run's database or are just ending."""
+    children = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()
+    names = []
+    for child in children:
+        with contextlib.suppress(OSError):
+            names.append(Path(f"/proc/{child}/cmdline").read_bytes().decode(errors="replace"))
+    return sum(not name or f" {_DATABASE} " in name for name in names)
 
 
 def _stat_fields(pid: int) -> list[str]:
