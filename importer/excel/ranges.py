@@ -141,12 +141,14 @@ def _refs(part: str, pieces: Iterable[bytes], limits: Limits) -> list[str]:
     kept = b""
     begun = False
     for piece in pieces:
+        looked_at = max(0, len(kept) - _OVERLAP)
         kept += piece
         if not begun:
-            begin = _BEGIN.search(kept)
+            # The plain search first: it is many times faster than the expression.
+            begin = _BEGIN.search(kept) if b"mergeCells" in kept else None
             begun = begin is not None
-            kept = kept[begin.start() :] if begin else kept[-_OVERLAP:]
-        if begun and _END.search(kept):
+            looked_at, kept = (0, kept[begin.start() :]) if begin else (0, kept[-_OVERLAP:])
+        if begun and _END.search(kept, looked_at):
             break
         if len(kept) > limits.description_bytes:
             raise too_large(f"the part {part} lists too many merged ranges (bytes)", limits.description_bytes)

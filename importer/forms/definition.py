@@ -56,6 +56,10 @@ def read_form(definition: Mapping[str, object]) -> Form:
         "inbox": problems.text(definition, "inbox", ""),
         "locale": _locale(definition, problems),
     }
+    if form_or_none["table_range"] is not None:
+        for other in ("header_row", "header_rows"):
+            if definition.get(other) is not None:
+                problems.add(f"{other} does not go with table_range: an Excel table has its header in its first row")
     if problems.found or name is None:
         raise FormError(name or "", problems.found)
     return Form(name=name, columns=columns, key=key, fresh_within=fresh_within, **form_or_none)  # type: ignore[arg-type]  # each was read by its kind above
@@ -85,9 +89,6 @@ def _refuse_later_keys(definition: Mapping[str, object], problems: Problems) -> 
     later: dict[str, Callable[[object], bool]] = {
         "on_clash": lambda v: v == "update",
         "on_fault": lambda v: isinstance(v, Mapping) and set(v) == {"stop_at"},
-        "merged": lambda v: v == "fill",
-        "table_range": bool,
-        "header_rows": lambda v: v == 2,
     }
     for key, is_later in later.items():
         if is_later(definition.get(key)):

@@ -125,8 +125,9 @@ class Form:
     owners: tuple[str, ...] = ()
     #: Sheet by name or by position (from 0, over all sheets); none means the first visible worksheet.
     sheet: str | int | None = None
-    #: Sheet row of the header (its last row when there are two); none means it is found by matching titles.
+    #: Sheet row of the header (the upper one when there are two); none means it is found by matching titles.
     header_row: int | None = None
+    #: 2 joins the titles of two rows with " / ", a group heading merged over several columns with each of them.
     header_rows: int = 1
     #: Columns that together are unique over rows and across imports; each of them is required.
     key: tuple[str, ...] = ()
@@ -134,6 +135,7 @@ class Form:
     on_fault: str = "keep"
     unknown_columns: str = "ignore"
     locale: Locale = Locale()
+    #: `first` leaves merged cells as the file has them, the value in the first one; `fill` gives it to all of them.
     merged: str = "first"
     #: An Excel table by its name: only its cells are read.
     table_range: str | None = None

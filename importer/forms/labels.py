@@ -11,8 +11,8 @@ _INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff"))
 
 
 def normal_title(title: str) -> str:
-    """What two titles must share to be the same: NFKC, no invisible marks, spaces collapsed, case folded."""
-    shown = unicodedata.normalize("NFKC", title).translate(_INVISIBLE)
+    """What two titles must share to be the same: NFKC, invisible marks, spaces collapsed, any about a slash, case."""
+    shown = unicodedata.normalize("NFKC", title).translate(_INVISIBLE).replace("/", " / ")
     return unicodedata.normalize("NFKC", " ".join(shown.split()).casefold())
 
 

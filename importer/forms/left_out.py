@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
+from importer.excel.cells import Chunk, Kind, SheetNotes
+from importer.excel.ranges import Area
+from importer.forms.header import Header
 from importer.forms.labels import column_letter, listed
 
 
@@ -17,6 +21,10 @@ class LeftOut:
     absent_columns: tuple[str, ...] = ()
     #: Rows with cells above the header (titles, notes), by sheet row.
     rows_above: tuple[int, ...] = ()
+    #: Rows with cells below the Excel table to which the form is confined, its totals included.
+    rows_below: int = 0
+    #: Columns with cells beside that table, by letter.
+    columns_beside: tuple[str, ...] = ()
     #: Rows after the header, up to the last row with a cell, that are blank in all declared columns.
     blank_rows: int = 0
     #: Sheets that were not read.
@@ -26,23 +34,27 @@ class LeftOut:
     #: Hidden rows and columns, which are data as any other.
     hidden_rows: int = 0
     hidden_columns: int = 0
-    #: Merged ranges: the value of one stands in its first cell, the others are blank.
+    #: Merged ranges: the value of one stands in its first cell, the others are blank unless the form fills them.
     merged: tuple[str, ...] = ()
+    merged_filled: bool = False
 
     @property
     def lines(self) -> tuple[str, ...]:
         """One sentence for each thing there is to say."""
         above = ", ".join(map(str, self.rows_above[:10])) + (" ..." if len(self.rows_above) > 10 else "")
+        filled = "each cell with the value of the first" if self.merged_filled else "the value only in the first cell"
         said = (
             (self.unknown_columns, f"columns the form does not know: {', '.join(self.unknown_columns)}"),
             (self.absent_columns, f"optional columns the sheet does not have: {listed(self.absent_columns)}"),
             (self.rows_above, f"rows with text above the header: {above}"),
+            (self.rows_below, f"rows with text below the table: {self.rows_below:,}"),
+            (self.columns_beside, f"columns beside the table: {', '.join(self.columns_beside)}"),
             (self.blank_rows, f"rows blank in all declared columns: {self.blank_rows:,}"),
             (self.other_sheets, f"sheets not read: {listed(self.other_sheets)}"),
             (self.formulas, f"formulas, taken by their calculated values: {self.formulas:,}"),
             (self.hidden_rows, f"hidden rows, read as any other: {self.hidden_rows:,}"),
             (self.hidden_columns, f"hidden columns, read as any other: {self.hidden_columns:,}"),
-            (self.merged, f"merged ranges, of which the first cell holds the value: {listed(self.merged)}"),
+            (self.merged, f"merged ranges, {filled}: {listed(self.merged)}"),
         )
         return tuple(sentence for there, sentence in said if there)
 
@@ -52,6 +64,51 @@ class LeftOut:
 
     def __str__(self) -> str:
         return "\n".join(self.lines) or "nothing was left out"
+
+
+class LeftOutCount:
+    """Counts what is left out while the chunks of a sheet go by."""
+
+    def __init__(self, header: Header, table: Area | None, head: Sequence[Chunk]) -> None:
+        self._header = header
+        self._table = table
+        self._above = tuple(row for chunk in head for row in chunk.rows.filter(chunk.rows < header.first_row).to_list())
+        self._last_row = header.row
+        self._below = 0
+        self._seen_columns: set[int] = set()
+
+    def count(self, chunk: Chunk, data: Chunk | None) -> None:
+        """Take notice of a chunk, and of the part of it that is read as data."""
+        if self._table is not None:
+            self._below += int((chunk.rows > self._table.first_row).sum()) - (0 if data is None else len(data.rows))
+        if data is not None:
+            self._last_row = data.rows.item(-1)
+            new = data.columns.keys() - self._seen_columns
+            self._seen_columns.update(at for at in new if (data.columns[at].kind != Kind.BLANK).any())
+
+    def left_out(
+        self, *, rows_seen: int, other_sheets: tuple[str, ...], notes: SheetNotes | None, filled: bool
+    ) -> LeftOut:
+        """Say what was left out so far; *rows_seen*: data rows."""
+        header, table = self._header, self._table
+        untitled = self._seen_columns - {*header.columns.values(), *header.unknown}
+        beside = {at for at in untitled if table and not table.first_column <= at <= table.last_column}
+        unknown = {**dict.fromkeys(untitled - beside, ""), **header.unknown}
+        merged = notes.merged if notes else ()
+        return LeftOut(
+            unknown_columns=tuple(named_column(at, title) for at, title in sorted(unknown.items())),
+            absent_columns=header.absent,
+            rows_above=self._above,
+            rows_below=self._below,
+            columns_beside=tuple(column_letter(at) for at in sorted(beside)),
+            blank_rows=self._last_row - header.row - rows_seen,
+            other_sheets=other_sheets,
+            formulas=notes.formulas if notes else 0,
+            hidden_rows=notes.hidden_rows if notes else 0,
+            hidden_columns=notes.hidden_columns if notes else 0,
+            merged=merged,
+            merged_filled=filled and bool(merged),
+        )
 
 
 def named_column(at: int, title: str) -> str:

@@ -11,17 +11,22 @@ typed breaks no rule.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 import polars as pl
 
 from importer.excel.cells import Chunk, Column, Kind, Sheet, SheetNotes
+from importer.excel.ranges import Area, Table, merged_areas, tables
 from importer.forms.cells import ColumnTyper, trimmed
 from importer.forms.form import Form
-from importer.forms.header import HEADER_WITHIN, Header, blank_cells, choose_sheet, find_header, rows_after
-from importer.forms.left_out import LeftOut, named_column
+from importer.forms.header import Header, blank_column, find_header, last_header_row, rows_between
+from importer.forms.left_out import LeftOut, LeftOutCount
+from importer.forms.merged import MergedFill
+from importer.forms.place import choose_sheet, choose_table
 from importer.forms.rules import Rules
 from importer.forms.shown import shown
 
@@ -37,6 +42,14 @@ FAULT_SCHEMA = {
 
 class Workbook(Protocol):
     """What is read of a workbook (`importer.excel.Workbook`)."""
+
+    @property
+    def path(self) -> Path:
+        """Where it was opened."""
+
+    @property
+    def format(self) -> str:
+        """What kind of file it is: xlsx, ods, csv ..."""
 
     @property
     def sheets(self) -> tuple[Sheet, ...]:
@@ -70,24 +83,29 @@ class Reading:
 
     def __init__(self, workbook: Workbook, form: Form, *, chunk_rows: int, skip: int) -> None:
         self.form = form
-        self.sheet = choose_sheet(workbook.sheets, form)
         self._workbook = workbook
+        table = _table(workbook, form)
+        self._area = None if table is None else table.area
+        self.sheet = _sheet(workbook, form, table)
+        self._beyond = None if table is None else table.area.last_row - table.totals_rows + 1
         self._chunks = workbook.chunks(self.sheet, rows=chunk_rows)
         self._head = self._read_head()
-        self.header: Header = find_header(self._head, form)
+        merged = _merged(workbook, self.sheet, form)
+        self.header: Header = find_header(self._head, form, merged=merged, table=self._area)
         self._typers = {c.name: ColumnTyper(c, form.locale, date_1904=workbook.date_1904) for c in form.columns}
         self._rules = Rules(form)
+        self._fill = MergedFill(
+            merged if form.merged == "fill" else (), self.header.columns.values(), below=self.header.row
+        )
         self._skip = skip
-        self._above = self._rows_above()
-        self._last_row = self.header.row
         #: Data rows read so far, skipped ones included.
         self.rows_seen = 0
-        self._untitled: set[int] = set()
+        self._sorting = LeftOutCount(self.header, self._area, self._head)
         self._notes: SheetNotes | None = None
 
     def __iter__(self) -> Iterator[CheckedChunk]:
         """Check the rows below the header, chunk by chunk."""
-        for chunk in self._below_header():
+        for chunk in self._data_chunks():
             rows, cells = self._data_rows(chunk)
             skipped = min(self._skip, len(rows))
             self._skip -= skipped
@@ -102,23 +120,16 @@ class Reading:
     @property
     def left_out(self) -> LeftOut:
         """What was not read, and why; complete once all chunks were read."""
-        notes = self._notes
-        unknown = {**dict.fromkeys(self._untitled, ""), **self.header.unknown}
-        return LeftOut(
-            unknown_columns=tuple(named_column(at, title) for at, title in sorted(unknown.items())),
-            absent_columns=self.header.absent,
-            rows_above=self._above,
-            blank_rows=self._last_row - self.header.row - self.rows_seen,
+        return self._sorting.left_out(
+            rows_seen=self.rows_seen,
             other_sheets=tuple(s.name for s in self._workbook.sheets if s.position != self.sheet.position),
-            formulas=notes.formulas if notes else 0,
-            hidden_rows=notes.hidden_rows if notes else 0,
-            hidden_columns=notes.hidden_columns if notes else 0,
-            merged=notes.merged if notes else (),
+            notes=self._notes,
+            filled=self.form.merged == "fill",
         )
 
     def _read_head(self) -> list[Chunk]:
         """Chunks until the header must have come by."""
-        until = self.form.header_row or HEADER_WITHIN
+        until = last_header_row(self.form, self._area)
         head: list[Chunk] = []
         for chunk in self._chunks:
             head.append(chunk)
@@ -126,32 +137,28 @@ class Reading:
                 break
         return head
 
-    def _rows_above(self) -> tuple[int, ...]:
-        return tuple(row for chunk in self._head for row in chunk.rows.filter(chunk.rows < self.header.row).to_list())
-
-    def _below_header(self) -> Iterator[Chunk]:
-        while self._head:
-            below = rows_after(self._head.pop(0), self.header.row)
-            if below is not None:
-                yield below
-        yield from self._chunks
+    def _data_chunks(self) -> Iterator[Chunk]:
+        """The rows between the header and the end of the table, if there is one."""
+        head, self._head = self._head, []
+        for chunk in itertools.chain(head, self._chunks):
+            data = rows_between(chunk, self.header.row, self._beyond)
+            self._sorting.count(chunk, data)
+            if data is not None:
+                yield data
 
     def _data_rows(self, chunk: Chunk) -> tuple[pl.Series, dict[str, Column]]:
         """The rows with something in a declared column, and the cells of those columns."""
-        if len(chunk.rows):
-            self._last_row = chunk.rows.item(-1)
-        known = {*self.header.columns.values(), *self.header.unknown}
-        self._untitled.update(at for at in chunk.columns if at not in known)
         length = len(chunk.rows)
         cells = {
-            name: chunk.columns[at] if at in chunk.columns else Column(*blank_cells(length))
+            name: chunk.columns[at] if at in chunk.columns else blank_column(length)
             for name, at in self.header.columns.items()
         }
         filled = _filled(cells, length)
+        cells = self._fill.fill(chunk, cells, self.header.columns)
         if filled is None:
             return chunk.rows, cells
         return chunk.rows.filter(filled), {
-            n: Column(c.kind.filter(filled), c.value.filter(filled)) for n, c in cells.items()
+            name: Column(c.kind.filter(filled), c.value.filter(filled)) for name, c in cells.items()
         }
 
     def _checked(self, rows: pl.Series, cells: dict[str, Column], *, date_1904: bool) -> CheckedChunk:
@@ -194,7 +201,7 @@ class Reading:
         values: list[pl.Series] = []
         for part in found.partition_by("order", maintain_order=True):
             name = part.item(0, "column")
-            column = cells.get(name) or Column(*blank_cells(len(rows)))
+            column = cells.get(name) or blank_column(len(rows))
             kinds.append(column.kind.gather(part["index"]))
             values.append(column.value.gather(part["index"]))
         texts = shown(Column(pl.concat(kinds), pl.concat(values)), date_1904=date_1904)
@@ -213,6 +220,30 @@ def read_rows(workbook: Workbook, form: Form, *, chunk_rows: int = 50_000, skip:
     iterating, whatever the workbook proves to be).
     """
     return Reading(workbook, form, chunk_rows=chunk_rows, skip=skip)
+
+
+#: Formats whose files know Excel tables and merged ranges.
+_OFFICE_FORMATS = ("xlsx", "xlsm", "xltx", "xltm")
+
+
+def _table(workbook: Workbook, form: Form) -> Table | None:
+    if form.table_range is None:
+        return None
+    found = tables(workbook.path) if workbook.format in _OFFICE_FORMATS else ()
+    return choose_table(found, workbook.sheets, form)
+
+
+def _sheet(workbook: Workbook, form: Form, table: Table | None) -> Sheet:
+    if table is None:
+        return choose_sheet(workbook.sheets, form)
+    return next(sheet for sheet in workbook.sheets if sheet.position == table.sheet)
+
+
+def _merged(workbook: Workbook, sheet: Sheet, form: Form) -> tuple[Area, ...]:
+    """Merged ranges, looked for only if the form makes something of them."""
+    if (form.header_rows == 1 and form.merged == "first") or workbook.format not in _OFFICE_FORMATS:
+        return ()
+    return merged_areas(workbook.path, sheet.position)
 
 
 def _filled(cells: dict[str, Column], length: int) -> pl.Series | None:
