@@ -182,14 +182,15 @@ def test_client_that_vanished(database: Database) -> None:
         "    print(conn.info.backend_pid, flush=True)\n    conn.execute('select pg_sleep(90)')"
     )
     running = "select exists (select from pg_stat_activity where pid = %s and query like '%%pg_sleep%%') as found"
-    client = subprocess.Popen([sys.executable, "-c", code, database.conninfo], stdout=subprocess.PIPE, text=True)
-    assert client.stdout is not None
-    pid = int(client.stdout.readline())
+    command = [sys.executable, "-c", code, database.conninfo]
 
-    with database.dedicated() as conn:
-        wait_until(lambda: conn.execute(running, [pid]).fetchone() == {"found": True})
-        client.kill()
-        client.communicate()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as client, database.dedicated() as conn:
+        try:
+            assert client.stdout is not None
+            pid = int(client.stdout.readline())
+            wait_until(lambda: conn.execute(running, [pid]).fetchone() == {"found": True})
+        finally:
+            client.kill()
         wait_until(lambda: conn.execute(running, [pid]).fetchone() == {"found": False})
 
 
