@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 import polars as pl
 
-from importer.excel.cells import Kind
-from importer.excel.raw_cells import RawCells, Tag
+from importer.excel.blocks import blocks_of, columns_over
+from importer.excel.cells import Column, Kind
+from importer.excel.chunking import Block
+from importer.excel.raw_cells import INDEX_SHAPE, NUMBER_SHAPE, XML_SPACE, RawCells, RawColumn, RawGrid, Tag
 from importer.excel.strings import SharedStrings, decode_column
 
-#: a number as XML Schema writes a double, without its words for what is no number
-_NUMBER = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,5})?$"
-_INDEX = r"^[0-9]{1,10}$"
 _ISO = (
     r"^(?:[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?)?"
     r"|T?[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?)$"
 )
 _ISO_KINDS = (Kind.DATE, Kind.DATETIME, Kind.TIME)
-
-
-@dataclass(frozen=True, kw_only=True)
-class KindedCells:
-    """Cells with kind and value, blank ones left out; all series are of one length, order as scanned."""
-
-    #: Int32, from 1
-    row: pl.Series
-    #: Int32, from 0
-    column: pl.Series
-    #: UInt8, the `Kind`
-    kind: pl.Series
-    #: String, never null
-    value: pl.Series
-
-    def __len__(self) -> int:
-        return len(self.row)
+_KINDS_BY_TAG = {
+    Tag.NUMBER: Kind.NUMBER,
+    Tag.SHARED: Kind.TEXT,
+    Tag.TEXT: Kind.TEXT,
+    Tag.BOOL: Kind.BOOL,
+    Tag.ERROR: Kind.ERROR,
+    Tag.ISO: Kind.DATETIME,
+    Tag.UNCALCULATED: Kind.UNCALCULATED,
+    Tag.BROKEN: Kind.BROKEN,
+}
+_BOOLS = {"1": "true", "0": "false", "true": "true", "false": "false"}
 
 
 class CellKinds:
@@ -45,99 +38,127 @@ class CellKinds:
         self._kinds = pl.Series([Kind.NUMBER, *style_kinds], dtype=pl.UInt8)
         self._strings = strings
 
-    def apply(self, cells: RawCells) -> KindedCells:
-        """Give kinds and values; broken cells are kept as `BROKEN` with what stood there."""
-        tags = set(cells.tag.unique().to_list())
-        kind = self._by_tag(cells.tag)
-        value = cells.text
-        if Tag.NUMBER in tags:
-            kind = self._numbers(cells, kind)
-        if Tag.SHARED in tags:
-            kind, value = self._shared(cells, kind, value)
-        if Tag.TEXT in tags:
-            kind, value = self._texts(cells, kind, value)
-        if Tag.BOOL in tags:
-            kind, value = self._bools(cells, kind, value)
-        if Tag.ISO in tags:
-            kind, value = self._iso(cells, kind, value)
-        kinded = pl.DataFrame({"row": cells.row, "column": cells.column, "kind": kind, "value": value})
-        if Tag.SHARED in tags or Tag.TEXT in tags:
-            kinded = kinded.filter(pl.col("kind") != Kind.BLANK)
-        return KindedCells(**{name: kinded[name] for name in ("row", "column", "kind", "value")})
+    def blocks(self, raw: RawCells | RawGrid) -> Iterator[Block]:
+        """Give kinds and values as blocks of columns; broken cells are kept as `BROKEN` with what stood there."""
+        if isinstance(raw, RawCells):
+            yield from blocks_of(self._cells(raw))
+            return
+        columns = {name: self._column(raw, column) for name, column in raw.columns.items()}
+        if raw.others is not None:
+            columns |= columns_over(raw.rows, self._cells(raw.others))
+        yield Block(rows=raw.rows, columns=columns, cells=len(raw.rows) * len(columns))
 
-    @staticmethod
-    def _by_tag(tag: pl.Series) -> pl.Series:
-        return pl.Series(
-            [
-                Kind.NUMBER,
-                Kind.TEXT,
-                Kind.TEXT,
-                Kind.BOOL,
-                Kind.ERROR,
-                Kind.DATETIME,
-                Kind.UNCALCULATED,
-                Kind.BROKEN,
-            ],
-            dtype=pl.UInt8,
-        ).gather(tag)
+    def _column(self, grid: RawGrid, column: RawColumn) -> Column:
+        """Give a column of one tag its kinds, without looking at each cell where its texts are known to be sound."""
+        height = len(grid.rows)
+        text = column.text
+        if column.tag is Tag.NUMBER and column.sound:
+            known = 0 <= column.style < len(self._kinds) - 1
+            return Column(self._kinds.new_from_index((column.style + 1) if known else 0, height), text)
+        if column.tag is Tag.SHARED and column.sound:
+            texts, flags = self._strings.gather(text.cast(pl.Int64))
+            if flags is None and not texts.null_count() and not (texts == "").any():
+                return Column(_repeated(Kind.TEXT, height), texts)
+        elif column.tag is Tag.TEXT:
+            texts, flags = decode_column(text)
+            if flags is None and not (texts == "").any():
+                return Column(_repeated(Kind.TEXT, height), texts)
+        elif column.tag is Tag.BOOL and column.sound:
+            return Column(
+                _repeated(Kind.BOOL, height),
+                pl.Series(["false", "true"]).gather((text == "1").cast(pl.UInt32)),
+            )
+        cells = self._cells(
+            RawCells(
+                row=grid.rows,
+                column=_repeated(0, height, pl.Int32),
+                tag=_repeated(column.tag, height),
+                style=_repeated(column.style, height, pl.Int32),
+                text=text,
+            )
+        )
+        if not len(cells):
+            return Column(_repeated(Kind.BLANK, height), text.clear(height))
+        return columns_over(grid.rows, cells)[0]
+
+    def _cells(self, cells: RawCells) -> pl.DataFrame:
+        """Give kinds and values of cells of any tags (row, column, kind, value), blank ones left out."""
+        tags = set(cells.tag.unique().to_list())
+        kind = pl.Series([_KINDS_BY_TAG[tag] for tag in Tag], dtype=pl.UInt8).gather(cells.tag)
+        value = cells.text
+        for tag, apply in (
+            (Tag.NUMBER, self._numbers),
+            (Tag.SHARED, self._shared),
+            (Tag.TEXT, self._texts),
+            (Tag.BOOL, self._bools),
+            (Tag.ERROR, self._errors),
+            (Tag.ISO, self._moments),
+        ):
+            if tag in tags:
+                at = (cells.tag == tag).arg_true()
+                whole = len(at) == len(value)
+                text = value if whole else value.gather(at)
+                if tag is not Tag.TEXT:
+                    text = _stripped(text)
+                kinds, values = apply(text, cells.style if whole else cells.style.gather(at))
+                kinds = _set(kinds, text == "", Kind.BLANK)
+                kind = kinds if whole else kind.scatter(at, kinds)
+                value = values if whole else value.scatter(at, values)
+        frame = pl.DataFrame({"row": cells.row, "column": cells.column, "kind": kind, "value": value})
+        return frame.filter(pl.col("kind") != Kind.BLANK)
 
     def _style_kind(self, style: pl.Series) -> pl.Series:
         known = (style >= 0) & (style < len(self._kinds) - 1)
         return self._kinds.gather((style + 1).set(~known, 0))
 
-    def _numbers(self, cells: RawCells, kind: pl.Series) -> pl.Series:
-        number = cells.tag == Tag.NUMBER
-        kind = self._style_kind(cells.style).zip_with(number, kind)
-        return _set(kind, number & ~cells.text.str.contains(_NUMBER), Kind.BROKEN)
+    def _numbers(self, text: pl.Series, style: pl.Series) -> tuple[pl.Series, pl.Series]:
+        return _set(self._style_kind(style), ~text.str.contains(NUMBER_SHAPE), Kind.BROKEN), text
 
-    def _shared(self, cells: RawCells, kind: pl.Series, value: pl.Series) -> tuple[pl.Series, pl.Series]:
-        at = (cells.tag == Tag.SHARED).arg_true()
-        written = cells.text.gather(at)
-        index = written.str.to_integer(strict=False, dtype=pl.Int64)
-        index = index.set(~written.str.contains(_INDEX) | (index >= len(self._strings)), None)
+    def _shared(self, text: pl.Series, _: pl.Series) -> tuple[pl.Series, pl.Series]:
+        index = text.cast(pl.Int64, strict=False).set(~text.str.contains(INDEX_SHAPE), None)
         texts, flags = self._strings.gather(index)
-        kind = kind.scatter(at.filter(index.is_null()), Kind.BROKEN)
-        kind = kind.scatter(at.filter((texts == "").fill_null(False)), Kind.BLANK)
+        kinds = _set(_repeated(Kind.TEXT, len(text)), texts == "", Kind.BLANK)
         if flags is not None:
-            kind = kind.scatter(at.filter(flags.fill_null(False)), Kind.UNSTORABLE)
-        return kind, value.scatter(at, texts.zip_with(index.is_not_null(), written))
+            kinds = _set(kinds, flags, Kind.UNSTORABLE)
+        return _set(kinds, texts.is_null(), Kind.BROKEN), texts.zip_with(texts.is_not_null(), text)
 
     @staticmethod
-    def _texts(cells: RawCells, kind: pl.Series, value: pl.Series) -> tuple[pl.Series, pl.Series]:
-        at = (cells.tag == Tag.TEXT).arg_true()
-        texts, flags = decode_column(cells.text.gather(at))
-        if flags is not None:
-            kind = kind.scatter(at.filter(flags), Kind.UNSTORABLE)
-        return kind, value.scatter(at, texts)
+    def _texts(text: pl.Series, _: pl.Series) -> tuple[pl.Series, pl.Series]:
+        texts, flags = decode_column(text)
+        kinds = _repeated(Kind.TEXT, len(text))
+        return kinds if flags is None else _set(kinds, flags, Kind.UNSTORABLE), texts
 
     @staticmethod
-    def _bools(cells: RawCells, kind: pl.Series, value: pl.Series) -> tuple[pl.Series, pl.Series]:
-        at = (cells.tag == Tag.BOOL).arg_true()
-        written = cells.text.gather(at)
-        meant = written.str.to_lowercase().replace_strict(
-            {"1": "true", "0": "false", "true": "true", "false": "false"}, default=None, return_dtype=pl.String
-        )
-        kind = kind.scatter(at.filter(meant.is_null()), Kind.BROKEN)
-        return kind, value.scatter(at, meant.zip_with(meant.is_not_null(), written))
+    def _bools(text: pl.Series, _: pl.Series) -> tuple[pl.Series, pl.Series]:
+        meant = text.str.to_lowercase().replace_strict(_BOOLS, default=None, return_dtype=pl.String)
+        kinds = _set(_repeated(Kind.BOOL, len(text)), meant.is_null(), Kind.BROKEN)
+        return kinds, meant.zip_with(meant.is_not_null(), text)
 
-    def _iso(self, cells: RawCells, kind: pl.Series, value: pl.Series) -> tuple[pl.Series, pl.Series]:
+    @staticmethod
+    def _errors(text: pl.Series, _: pl.Series) -> tuple[pl.Series, pl.Series]:
+        return _repeated(Kind.ERROR, len(text)), text
+
+    def _moments(self, text: pl.Series, style: pl.Series) -> tuple[pl.Series, pl.Series]:
         """A moment in words (`t="d"`): its kind by number format, by its own shape when the format shows none."""
-        at = (cells.tag == Tag.ISO).arg_true()
-        written = cells.text.gather(at).str.strip_suffix("Z")
-        styled = self._style_kind(cells.style.gather(at))
-        shape = pl.select(
-            pl.when(written.str.contains("-", literal=True) & written.str.contains("T", literal=True))
-            .then(int(Kind.DATETIME))
-            .when(written.str.contains("-", literal=True))
-            .then(int(Kind.DATE))
-            .otherwise(int(Kind.TIME))
-            .cast(pl.UInt8)
-        ).to_series()
+        written = text.str.strip_suffix("Z")
+        styled = self._style_kind(style)
+        dashed = written.str.contains("-", literal=True)
+        timed = written.str.contains("T", literal=True)
+        shape = _set(_set(_repeated(Kind.TIME, len(text)), dashed, Kind.DATE), dashed & timed, Kind.DATETIME)
         kinds = styled.zip_with(styled.is_in([int(kind) for kind in _ISO_KINDS]), shape)
         kinds = _set(kinds, ~written.str.contains(_ISO), Kind.BROKEN)
-        written = written.zip_with(kinds != Kind.BROKEN, cells.text.gather(at))
-        return kind.scatter(at, kinds), value.scatter(at, written)
+        return kinds, written.zip_with(kinds != Kind.BROKEN, text)
+
+
+def _repeated(value: int, length: int, dtype: type[pl.DataType] = pl.UInt8) -> pl.Series:
+    return pl.repeat(int(value), length, dtype=dtype, eager=True)
+
+
+def _stripped(text: pl.Series) -> pl.Series:
+    """Take XML's white space off the ends, where there is any."""
+    return text.str.strip_chars(XML_SPACE) if text.str.contains("[ \t\r\n]").any() else text
 
 
 def _set(kinds: pl.Series, where: pl.Series, kind: Kind) -> pl.Series:
+    where = where.fill_null(False)
     return kinds.set(where, int(kind)) if where.any() else kinds

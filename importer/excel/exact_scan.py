@@ -10,27 +10,16 @@ import re
 
 from importer.errors import WorkbookError
 from importer.excel.limits import Limits, too_large
-from importer.excel.raw_cells import RawCells, SheetCounts, Tag, from_lists
+from importer.excel.raw_cells import TAGS, XML_SPACE, RawCells, SheetCounts, Tag, from_lists
 from importer.excel.safe_xml import SafeParser, local_name, main_names
+from importer.excel.tags import STYLE, is_true, style_index
 
 _NAMES = main_names(
     "worksheet", "dialogsheet", "sheetData", "row", "c", "v", "f", "is", "t", "r", "rPh", "cols", "col", "mergeCell"
 )
 _REFERENCE = re.compile(r"([A-Za-z]{1,4})([0-9]{1,10})", re.ASCII)
 _ROW_NUMBER = re.compile(r"\s*\+?([0-9]{1,12})\s*", re.ASCII)
-_STYLE = re.compile(r"\s*\+?([0-9]{1,9})\s*", re.ASCII)
-_TRUE = {"1", "true", "on"}
 _MOST_MERGED = 1_000_000
-_TAGS = {
-    "n": Tag.NUMBER,
-    "s": Tag.SHARED,
-    "str": Tag.TEXT,
-    "inlineStr": Tag.TEXT,
-    "b": Tag.BOOL,
-    "e": Tag.ERROR,
-    "d": Tag.ISO,
-}
-_XML_SPACE = " \t\r\n"
 
 
 class ExactScanner:
@@ -180,7 +169,7 @@ class ExactScanner:
         self.counts.last_row = self._row = number
         self._next_column = 0
         self._row_began = len(self._rows)
-        if attributes.get("hidden", "").strip().lower() in _TRUE:
+        if is_true(attributes.get("hidden", "")):
             self.counts.hidden_rows += 1
 
     def _start_cell(self, attributes: dict[str, str]) -> None:
@@ -206,7 +195,7 @@ class ExactScanner:
 
     def _place(self, reference: str) -> int:
         """Give the column of a cell's own reference; remember when it names another row."""
-        match = _REFERENCE.fullmatch(reference.strip(_XML_SPACE))
+        match = _REFERENCE.fullmatch(reference.strip(XML_SPACE))
         if match is None:
             raise WorkbookError(
                 "corrupt",
@@ -230,18 +219,18 @@ class ExactScanner:
         self._in_cell = False
         if self._formula is not None:
             self.counts.formulas += 1
-        tag = _TAGS.get(self._type.strip(_XML_SPACE), Tag.BROKEN)
+        tag = TAGS.get(self._type.strip(XML_SPACE), Tag.BROKEN)
         if self._has_inline and (tag is Tag.TEXT or not self._values):
             text: str | None = "".join(self._inline)
             tag = Tag.TEXT
         elif self._values:
             text = self._values[0]
             if tag is not Tag.TEXT:
-                text = text.strip(_XML_SPACE)
+                text = text.strip(XML_SPACE)
         else:
             text = None
         if self._formula is not None and (text is None or (text == "" and self._type != "str")):
-            formula = self._formula.strip(_XML_SPACE)
+            formula = self._formula.strip(XML_SPACE)
             text, tag = "=" + formula if formula else "", Tag.UNCALCULATED
         elif not text:
             return
@@ -249,17 +238,16 @@ class ExactScanner:
             text, tag = " | ".join(self._values), Tag.BROKEN
         if self._misplaced:
             text, tag = f"{text} (said to stand at {self._misplaced})", Tag.BROKEN
-        style = _STYLE.fullmatch(self._style)
         self._rows.append(self._row)
         self._columns.append(self._column)
         self._tags.append(tag)
-        self._styles.append(-1 if style is None else int(style.group(1)))
+        self._styles.append(style_index(self._style))
         self._texts.append(text)
 
     def _note_columns(self, attributes: dict[str, str]) -> None:
-        if attributes.get("hidden", "").strip().lower() not in _TRUE:
+        if not is_true(attributes.get("hidden", "")):
             return
-        first, last = (_STYLE.fullmatch(attributes.get(key, "")) for key in ("min", "max"))
+        first, last = (STYLE.fullmatch(attributes.get(key, "")) for key in ("min", "max"))
         if first and last:
             width = min(int(last.group(1)), self._limits.columns) - int(first.group(1)) + 1
             self.counts.hidden_columns += max(width, 0)

@@ -7,6 +7,13 @@ from enum import IntEnum
 
 import polars as pl
 
+#: a number as XML Schema writes a double, without its words for what is no number
+NUMBER_SHAPE = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,5})?$"
+#: an index into the shared strings
+INDEX_SHAPE = r"^[0-9]{1,9}$"
+#: what XML calls white space
+XML_SPACE = " \t\r\n"
+
 
 class Tag(IntEnum):
     """What the XML itself says a cell is (its `t`), blank cells never being yielded."""
@@ -19,6 +26,18 @@ class Tag(IntEnum):
     ISO = 5
     UNCALCULATED = 6
     BROKEN = 7
+
+
+#: the words of `t` (ECMA-376 part 1, 18.18.11, ST_CellType); any other is broken
+TAGS = {
+    "n": Tag.NUMBER,
+    "s": Tag.SHARED,
+    "str": Tag.TEXT,
+    "inlineStr": Tag.TEXT,
+    "b": Tag.BOOL,
+    "e": Tag.ERROR,
+    "d": Tag.ISO,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +58,31 @@ class RawCells:
 
     def __len__(self) -> int:
         return len(self.row)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RawColumn:
+    """A column of a grid whose cells are all filled and all bear the same tag and format."""
+
+    tag: Tag
+    #: index of the cell format
+    style: int
+    #: String, as in `RawCells`
+    text: pl.Series
+    #: whether every text is known to have the shape of its tag (a number, an index, 0 or 1)
+    sound: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class RawGrid:
+    """A run of whole rows that all hold the same columns, as most sheets do."""
+
+    #: Int32, sheet row from 1, strictly ascending
+    rows: pl.Series
+    #: by sheet column from 0
+    columns: dict[int, RawColumn]
+    #: cells of further columns, whose tags differ from row to row; rows ascend and are among `rows`
+    others: RawCells | None
 
 
 @dataclass(kw_only=True)

@@ -18,23 +18,24 @@ MAIN = (
     "http://schemas.openxmlformats.org/spreadsheetml/2006/main",
     "http://purl.oclc.org/ooxml/spreadsheetml/main",
 )
-_SPACE = "\x01"  # stands between namespace and name; no XML text can hold it
+#: stands between namespace and name; no XML text can hold it
+SEPARATOR = "\x01"
 _ENCODING = {codes[XML_ERROR_INCORRECT_ENCODING], codes[XML_ERROR_UNKNOWN_ENCODING]}
 
 
 def local_name(name: str) -> str:
     """Give the name without its namespace."""
-    return name.rpartition(_SPACE)[2]
+    return name.rpartition(SEPARATOR)[2]
 
 
 def namespace(name: str) -> str:
     """Give the namespace of a name, "" without one."""
-    return name.rpartition(_SPACE)[0]
+    return name.rpartition(SEPARATOR)[0]
 
 
 def main_names(*names: str) -> dict[str, str]:
     """Map the full names of spreadsheet elements to their local ones, for both namespaces and for none."""
-    return {prefix + name: name for name in names for prefix in (*(uri + _SPACE for uri in MAIN), "")}
+    return {prefix + name: name for name in names for prefix in (*(uri + SEPARATOR for uri in MAIN), "")}
 
 
 class SafeParser:
@@ -62,7 +63,7 @@ class SafeParser:
         self._parser = self._make(text)
 
     def _make(self, text: Callable[[str], object] | None) -> XMLParserType:
-        parser = ParserCreate(namespace_separator=_SPACE)
+        parser = ParserCreate(namespace_separator=SEPARATOR)
         parser.buffer_text = True
         parser.StartElementHandler = self._open
         parser.EndElementHandler = self._close

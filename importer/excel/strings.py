@@ -59,7 +59,10 @@ class SharedStrings:
         return len(self._texts)
 
     def gather(self, indexes: pl.Series) -> tuple[pl.Series, pl.Series | None]:
-        """Give the texts at indexes (null for null), and where they cannot be stored (None for nowhere)."""
+        """Give the texts at indexes (null for null and beyond the end), and where they cannot be stored (or None)."""
+        beyond = indexes >= len(self._texts)
+        if beyond.any():
+            indexes = indexes.set(beyond.fill_null(False), None)
         flags = None if self._unstorable is None else self._unstorable.gather(indexes)
         return self._texts.gather(indexes), flags
 

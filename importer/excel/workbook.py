@@ -10,12 +10,12 @@ from typing import BinaryIO, Self
 
 from importer.errors import WorkbookError
 from importer.excel.archive import Archive, open_binary
-from importer.excel.cell_kinds import CellKinds, KindedCells
+from importer.excel.cell_kinds import CellKinds
 from importer.excel.cells import Chunk, Sheet, SheetNotes
 from importer.excel.chunking import chunks_of
 from importer.excel.limits import Limits
 from importer.excel.package import Package, read_package
-from importer.excel.raw_cells import RawCells, SheetCounts
+from importer.excel.raw_cells import SheetCounts
 from importer.excel.scan import scan
 from importer.excel.sniff import require_zip
 from importer.excel.strings import read_shared_strings
@@ -50,6 +50,7 @@ class Workbook:
         self._package = package
         self._limits = limits
         self._notes: dict[int, SheetNotes] = {}
+        self._plain = True  # a test sets it off to compare with the exact scanner alone
         #: where it was opened
         self.path = path
         #: xlsx, xlsm, xltx or xltm, by what the file says of itself
@@ -103,9 +104,9 @@ class Workbook:
             raise WorkbookError("corrupt", f"the workbook is damaged: it does not say where its sheet {sheet.name} is")
         counts = SheetCounts()
         kinds = self._kinds
-        raw: Iterator[RawCells] = scan(self._archive, part, self._limits, counts)
-        pieces: Iterator[KindedCells] = (kinds.apply(cells) for cells in raw)
-        yield from chunks_of(pieces, rows=rows, date_1904=self.date_1904)
+        raw = scan(self._archive.pieces(part), part, self._limits, counts, plain=self._plain)
+        blocks = (block for cells in raw for block in kinds.blocks(cells))
+        yield from chunks_of(blocks, rows=rows, date_1904=self.date_1904)
         self._notes[sheet.position] = SheetNotes(
             formulas=counts.formulas,
             hidden_rows=counts.hidden_rows,
