@@ -28,8 +28,9 @@ RuleValue = str | bool | int | float | Decimal | date | datetime | time | timede
 
 #: Digits of PostgreSQL's numeric that a frame can hold.
 MAX_PRECISION = 38
-#: Decimal places of a decimal column that declares none: 0.123456789012345, the 15 digits of Excel, has as many.
-DEFAULT_SCALE = 15
+#: Decimal places of a decimal column that declares none: room for the 15 digits of any number from 0.0001 on, and for
+#: 20 digits before the point, which are all of a bigint.
+DEFAULT_SCALE = 18
 
 _FRAME_TYPES: dict[str, pl.DataType] = {
     "text": pl.String(),
@@ -68,7 +69,7 @@ class FormColumn:
     pattern: str | None = None
     #: Formats of moments written as text, beside ISO 8601 (strftime directives).
     formats: tuple[str, ...] = ()
-    #: Digits in all, and behind the decimal point; none means 38 and up to 15.
+    #: Digits in all, and behind the decimal point; none means 38 and up to 18.
     precision: int | None = None
     scale: int | None = None
 
@@ -187,6 +188,18 @@ class Form:
         from importer.forms.definition import write_form  # noqa: PLC0415 - as above
 
         return write_form(self)
+
+    def template(self, path: str | Path, *, version: int | None = None) -> Path:
+        """Write an empty workbook for senders to fill in: titles, notes with the rules, formats, dropdowns, guidance.
+
+        `version` is put into its hidden stamp, when the database gave the form one; `importer.template` looks it up,
+        and fills the dropdowns of lookup columns.
+        """
+        from importer.forms.template import template  # noqa: PLC0415 - as above
+        from importer.sender import write_template  # noqa: PLC0415 - as above
+
+        write_template(path, template(self, version=version))
+        return Path(path)
 
     @property
     def digest(self) -> str:

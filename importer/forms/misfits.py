@@ -1,7 +1,7 @@
 """What becomes of one cell, exactly: its value under a column's type, or what is wrong with it, in words.
 
 `cells` types whole columns at once and asks here only about cells that it is not sure of, once for each distinct cell.
-So this is the rule, and the vectorised ways of `cells` are short cuts to the same answer (moments apart, all of which
+So this is the rule, and the vectorised ways of `cells` are short cuts to the same answer (moments apart, which
 `cells` reads itself: here is only said why one is none).
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 from importer.excel.cells import Kind
@@ -214,13 +215,20 @@ class Judge:
                 "type", "a duration is expected; of text only hours as 36:00:00 and ISO 8601 as PT36H are read"
             )
         if kind in (Kind.TIME, Kind.DURATION):
+            read = duration_from_text(text)  # where the file itself writes ISO 8601
+            if read is not None:
+                return read
             return Misfit("type", "a duration is expected, this one cannot be read or is longer than can be stored")
         if kind == Kind.NUMBER:
             return Misfit("type", "a duration is expected, the cell holds a bare number whose unit is not known")
         return self._found(kind)
 
-    def _moment(self, kind: Kind, text: str) -> Misfit:
-        """Say why `cells` found no moment in this cell."""
+    def _moment(self, kind: Kind, text: str) -> object:
+        """Say why `cells` found no moment in this cell (times of day in ISO 8601 durations, as ODS has them, apart)."""
+        if self._column.type == "time" and kind in (Kind.TIME, Kind.DURATION):
+            read = duration_from_text(text)
+            if read is not None and timedelta() <= read < timedelta(days=1):
+                return (datetime.min + read).time()  # noqa: DTZ901 - a workbook knows no zone
         if kind == Kind.BOOL:
             return self._found(kind)
         if kind == Kind.NUMBER:

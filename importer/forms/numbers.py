@@ -13,6 +13,8 @@ from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_UP, Context, Decimal
 
 import polars as pl
 
+from importer.forms.form import DEFAULT_SCALE
+
 #: Significant digits that Excel keeps of a number.
 EXCEL_DIGITS = 15
 #: Characters up to which a number without exponent has at most 15 digits (and a mark), or is an integer.
@@ -24,6 +26,8 @@ GRAMMAR = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,
 _WRITTEN_OUT = re.compile(r"[+-]?[0-9]+(?:\.0*)?")
 _PLAIN_INTEGER = r"^(?:0|-?[1-9][0-9]{0,14})$"
 
+#: Places of a decimal column that declares none.
+_FRAME_SCALE = DEFAULT_SCALE
 #: Wide enough for 15 digits from 1e-5 on, and for 18 before the point.
 _WIDE = pl.Decimal(38, 20)
 #: Powers of ten from 1e-17 to 1e17, to find out how many digits stand before the decimal point.
@@ -93,28 +97,19 @@ def integers(values: pl.Series) -> pl.Series:
 
 def plain_integer_texts(values: pl.Series) -> pl.Series:
     """The texts that are integers as General writes them already, null for anything else."""
-    plain = values.str.contains(_PLAIN_INTEGER)
-    if plain.all():
-        return values
-    return pl.select(pl.when(plain).then(values)).to_series()
+    return _where(values, values.str.contains(_PLAIN_INTEGER))
 
 
 def decimals(values: pl.Series, precision: int | None, scale: int) -> pl.Series:
-    """Decimal(38, scale) of numbers that fit as written, null for anything else."""
-    exact = _short_decimals(values)
-    target = pl.Decimal(38, scale)
-    fits = exact.cast(target, strict=False) if scale < EXCEL_DIGITS else exact
-    if scale < EXCEL_DIGITS:
-        same = fits.cast(pl.Decimal(38, EXCEL_DIGITS), strict=False) == exact
-        if not same.all():
-            fits = pl.select(pl.when(same).then(fits)).to_series()
-    elif scale > EXCEL_DIGITS:
-        fits = exact.cast(target, strict=False)
-    if precision is not None and precision - scale < 38 - EXCEL_DIGITS:
-        bound = Decimal(10) ** (precision - scale)
-        inside = fits.abs() < bound
-        if not inside.all():
-            fits = pl.select(pl.when(inside).then(fits)).to_series()
+    """Decimal(38, scale) of numbers that fit as written or as 15 digits, null for anything else."""
+    exact = _exact_decimals(values)
+    fits = exact
+    if scale != _FRAME_SCALE:
+        fits = exact.cast(pl.Decimal(38, scale), strict=False)
+    if scale < _FRAME_SCALE:
+        fits = _where(fits, fits.cast(exact.dtype, strict=False) == exact)
+    if precision is not None and precision - scale < 38 - _FRAME_SCALE:
+        fits = _where(fits, fits.abs() < Decimal(10) ** (precision - scale))
     return fits
 
 
@@ -126,8 +121,7 @@ def short_decimals(values: pl.Series, precision: int | None, scale: int) -> pl.S
 def short_floats(values: pl.Series) -> pl.Series:
     """As `floats` for numbers typed as text: longer ones are left to the rule."""
     read = _short(values).cast(pl.Float64, strict=False)
-    finite = read.is_finite()
-    return read if finite.all() else pl.select(pl.when(finite).then(read)).to_series()
+    return _where(read, read.is_finite())
 
 
 def floats(values: pl.Series) -> pl.Series:
@@ -148,20 +142,24 @@ def _short(values: pl.Series) -> pl.Series:
     exponent = values.str.contains("[eE]")
     if exponent.any():
         sure = ~exponent if sure is None else sure & ~exponent
-    return values if sure is None else pl.select(pl.when(sure).then(values)).to_series()
+    return values if sure is None else _where(values, sure)
 
 
-def _short_decimals(values: pl.Series) -> pl.Series:
-    """Decimal(38, 15) of numbers brought to 15 digits, null where they need more places or it is not sure."""
-    target = pl.Decimal(38, EXCEL_DIGITS)
+def _exact_decimals(values: pl.Series) -> pl.Series:
+    """Decimal(38, 18) of numbers brought to 15 digits, null where they need more places or it is not sure."""
+    target = pl.Decimal(38, _FRAME_SCALE)
     exact = _short(values).cast(target, strict=False)
     if exact.null_count() == values.null_count():
         return exact
     left = exact.is_null() & values.is_not_null()
     rounded = _rounded(values.filter(left))
     cut = rounded.cast(target, strict=False)
-    fits = pl.select(pl.when(cut.cast(rounded.dtype, strict=False) == rounded).then(cut)).to_series()
-    return exact.scatter(left.arg_true(), fits)
+    return exact.scatter(left.arg_true(), _where(cut, cut.cast(rounded.dtype, strict=False) == rounded))
+
+
+def _where(values: pl.Series, holds: pl.Series) -> pl.Series:
+    """The values for which it holds, null for the others."""
+    return values if holds.all() else pl.select(pl.when(holds).then(values)).to_series()
 
 
 def _rounded(values: pl.Series) -> pl.Series:
@@ -184,8 +182,7 @@ def _rounded_plain(values: pl.Series) -> pl.Series:
     # The power of ten is judged by the nearest double: where that is off, the number is so near to a power of ten that
     # 15 digits come out the same.
     size = exact.cast(pl.Float64).abs()
-    if not (size < _BEYOND).all():
-        exact = pl.select(pl.when(size < _BEYOND).then(exact)).to_series()
+    exact = _where(exact, size < _BEYOND)
     power = pl.Series(_POWERS).search_sorted(size, side="right").cast(pl.Int8)
     return _rounded_by(exact, power, EXCEL_DIGITS + len(_POWERS) // 2)
 
