@@ -64,6 +64,7 @@ def check(
         left_out=reading.left_out,
         not_checked=() if db is not None else NEEDS_THE_TABLE,
         seconds=time.monotonic() - began,
+        path=file,
     )
 
 

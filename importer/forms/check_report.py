@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
+from pathlib import Path
 
 import polars as pl
 
 from importer.display import count, duration, number, table, text_table
+from importer.errors import WorkbookError
 from importer.forms.form import Form
 from importer.forms.left_out import LeftOut
 from importer.forms.reading import FAULT_SCHEMA
+from importer.sender import Marked
 
 #: Faults that a report shows of itself; `report.faults` has them all.
 SHOWN_FAULTS = 10
@@ -40,6 +44,8 @@ class CheckReport:
     not_checked: tuple[str, ...] = ()
     #: How long the check took.
     seconds: float | None = None
+    #: The workbook that was checked, for `workbook`.
+    path: Path | None = None
 
     @cached_property
     def failed_rows(self) -> int:
@@ -57,6 +63,21 @@ class CheckReport:
     def is_clean(self) -> bool:
         """Whether every row is good."""
         return self.faults.is_empty()
+
+    def workbook(self, path: str | os.PathLike[str], *, only_failed: bool = False) -> Marked:
+        """Write the sender's own workbook with the bad cells marked: coloured, each with a note, and a list of all.
+
+        `only_failed`: a small workbook with the failed rows alone. Returns where it is, how many notes it has, and
+        what of the sender's workbook could not be kept.
+
+        Raises: WorkbookError when the workbook was changed or moved since the check.
+        """
+        from importer.forms.fault_workbook import Sent, write_fault_workbook  # noqa: PLC0415 - only who asks needs it
+
+        if self.path is None or not self.path.is_file():
+            raise WorkbookError("empty_file", f"the workbook {self.file_name} is not where it was checked any more")
+        sent = Sent(path=self.path, file_name=self.file_name, form=self.form)
+        return write_fault_workbook(sent, path, self.faults, only_failed=only_failed)
 
     def _title(self) -> str:
         counts = self.counts

@@ -20,6 +20,7 @@ from importer.forms.form import Form, FormColumn
 from importer.forms.labels import column_letter, listed, normal_title
 from importer.forms.merged import headings
 from importer.forms.shown import shown
+from importer.sender import ORIGIN_TITLE
 
 #: Sheet rows in which an undeclared header is looked for.
 HEADER_WITHIN = 50
@@ -42,6 +43,8 @@ class Header:
     unknown: dict[int, str] = field(default_factory=dict)
     #: Optional columns of the form that the sheet does not have.
     absent: tuple[str, ...] = ()
+    #: Sheet columns that we put there (origins of failed rows).
+    own: tuple[int, ...] = ()
 
 
 def last_header_row(form: Form, table: Area | None) -> int:
@@ -105,6 +108,8 @@ def _best_row(candidates: Titles, owners: dict[str, FormColumn], form: Form) -> 
 def _mapped(row: int, titles: Mapping[int, str], owners: dict[str, FormColumn], form: Form) -> Header:
     places: dict[str, list[int]] = {}
     unknown: dict[int, str] = {}
+    own = tuple(at for at, title in titles.items() if title == ORIGIN_TITLE)
+    titles = {at: title for at, title in titles.items() if at not in own}
     for at, title in titles.items():
         owner = owners.get(normal_title(title))
         if owner is None:
@@ -118,6 +123,7 @@ def _mapped(row: int, titles: Mapping[int, str], owners: dict[str, FormColumn], 
         columns={c.name: places[c.name][0] for c in form.columns if c.name in places},
         unknown=unknown,
         absent=tuple(c.name for c in form.columns if c.name not in places),
+        own=own,
     )
 
 

@@ -37,6 +37,8 @@ class LeftOut:
     #: Merged ranges: the value of one stands in its first cell, the others are blank unless the form fills them.
     merged: tuple[str, ...] = ()
     merged_filled: bool = False
+    #: What changed in the form since the template was written that the sender filled in, in sentences.
+    older_template: tuple[str, ...] = ()
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -55,6 +57,7 @@ class LeftOut:
             (self.hidden_rows, f"hidden rows, read as any other: {self.hidden_rows:,}"),
             (self.hidden_columns, f"hidden columns, read as any other: {self.hidden_columns:,}"),
             (self.merged, f"merged ranges, {filled}: {listed(self.merged)}"),
+            (self.older_template, f"filled in from an older template of the form: {'; '.join(self.older_template)}"),
         )
         return tuple(sentence for there, sentence in said if there)
 
@@ -87,11 +90,17 @@ class LeftOutCount:
             self._seen_columns.update(at for at in new if (data.columns[at].kind != Kind.BLANK).any())
 
     def left_out(
-        self, *, rows_seen: int, other_sheets: tuple[str, ...], notes: SheetNotes | None, filled: bool
+        self,
+        *,
+        rows_seen: int,
+        other_sheets: tuple[str, ...],
+        notes: SheetNotes | None,
+        filled: bool,
+        older_template: tuple[str, ...] = (),
     ) -> LeftOut:
         """Say what was left out so far; *rows_seen*: data rows."""
         header, table = self._header, self._table
-        untitled = self._seen_columns - {*header.columns.values(), *header.unknown}
+        untitled = self._seen_columns - {*header.columns.values(), *header.unknown, *header.own}
         beside = {at for at in untitled if table and not table.first_column <= at <= table.last_column}
         unknown = {**dict.fromkeys(untitled - beside, ""), **header.unknown}
         merged = notes.merged if notes else ()
@@ -105,9 +114,10 @@ class LeftOutCount:
             other_sheets=other_sheets,
             formulas=notes.formulas if notes else 0,
             hidden_rows=notes.hidden_rows if notes else 0,
-            hidden_columns=notes.hidden_columns if notes else 0,
+            hidden_columns=max(0, notes.hidden_columns - len(header.own)) if notes else 0,
             merged=merged,
             merged_filled=filled and bool(merged),
+            older_template=older_template,
         )
 
 

@@ -19,6 +19,7 @@ from typing import Protocol
 
 import polars as pl
 
+from importer.errors import WorkbookError
 from importer.excel.cells import Chunk, Column, Kind, Sheet, SheetNotes
 from importer.excel.ranges import Area, Table, merged_areas, tables
 from importer.forms.cells import ColumnTyper, trimmed
@@ -29,6 +30,7 @@ from importer.forms.merged import MergedFill
 from importer.forms.place import choose_sheet, choose_table
 from importer.forms.rules import Rules
 from importer.forms.shown import shown
+from importer.forms.stamped import is_ours, older_template, refused_template, stamp_of
 
 #: One row per fault; sorted by source_row, then the form's order of columns.
 FAULT_SCHEMA = {
@@ -91,7 +93,15 @@ class Reading:
         self._chunks = workbook.chunks(self.sheet, rows=chunk_rows)
         self._head = self._read_head()
         merged = _merged(workbook, self.sheet, form)
-        self.header: Header = find_header(self._head, form, merged=merged, table=self._area)
+        #: What a workbook of ours says of itself; none for any other.
+        self.stamp = stamp_of(workbook)
+        self._older = older_template(self.stamp, form)
+        try:
+            self.header: Header = find_header(self._head, form, merged=merged, table=self._area)
+        except WorkbookError as error:
+            if not self._older:
+                raise
+            raise WorkbookError(error.reason, f"{error}; {refused_template(self._older)}") from error
         self._typers = {c.name: ColumnTyper(c, form.locale, date_1904=workbook.date_1904) for c in form.columns}
         self._rules = Rules(form)
         self._fill = MergedFill(
@@ -122,9 +132,14 @@ class Reading:
         """What was not read, and why; complete once all chunks were read."""
         return self._sorting.left_out(
             rows_seen=self.rows_seen,
-            other_sheets=tuple(s.name for s in self._workbook.sheets if s.position != self.sheet.position),
+            other_sheets=tuple(
+                s.name
+                for s in self._workbook.sheets
+                if s.position != self.sheet.position and not is_ours(s.name, self.stamp)
+            ),
             notes=self._notes,
             filled=self.form.merged == "fill",
+            older_template=self._older,
         )
 
     def _read_head(self) -> list[Chunk]:
