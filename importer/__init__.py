@@ -12,8 +12,34 @@ im.faults(job)                              # which cells were wrong, and why
 This is the front door: everything public is named here, and nothing else is public.
 """
 
-from importer.batch import cancel, check, faults, import_workbook, job, jobs, retry, stored_form, submit
-from importer.db import Database, connect, migrate
+from importer.batch import (
+    Arrivals,
+    FormState,
+    KnownForms,
+    Ran,
+    Taken,
+    TurnedAway,
+    cancel,
+    check,
+    due,
+    failed_rows_allowed,
+    faults,
+    faults_by_rule,
+    form_state,
+    fresh_within,
+    import_workbook,
+    inbox_ledger,
+    job,
+    jobs,
+    known_forms,
+    locate,
+    retry,
+    run_leases,
+    stored_form,
+    submit,
+    take_in,
+)
+from importer.db import Database, connect, create_database, migrate
 from importer.errors import (
     ContentChangedError,
     CursorBeyondRowsError,
@@ -38,11 +64,14 @@ from importer.errors import (
 from importer.excel import read_cells, sheets
 from importer.forms import CheckReport, Form
 from importer.import_job import Job, Jobs
+from importer.import_run import RunLease, RunLeases
+from importer.retention import Pruned, prune
 from importer.settings import Settings
 from importer.store import Store
-from importer.worker import work
+from importer.worker import follow, run_due, work
 
 __all__ = [
+    "Arrivals",
     "CheckReport",
     "ContentChangedError",
     "CursorBeyondRowsError",
@@ -53,6 +82,7 @@ __all__ = [
     "Form",
     "FormDisabledError",
     "FormError",
+    "FormState",
     "ImporterError",
     "Job",
     "JobConflictError",
@@ -60,27 +90,48 @@ __all__ = [
     "JobNotFoundError",
     "JobStateError",
     "Jobs",
+    "KnownForms",
     "LeaseLostError",
     "MigrationError",
     "NotMigratedError",
+    "Pruned",
+    "Ran",
+    "RunLease",
+    "RunLeases",
     "Settings",
     "SettingsError",
     "Store",
     "StoreError",
+    "Taken",
     "TargetError",
+    "TurnedAway",
     "WorkbookError",
     "cancel",
     "check",
     "connect",
+    "create_database",
+    "due",
+    "failed_rows_allowed",
     "faults",
+    "faults_by_rule",
+    "follow",
+    "form_state",
+    "fresh_within",
     "import_workbook",
+    "inbox_ledger",
     "job",
     "jobs",
+    "known_forms",
+    "locate",
     "migrate",
+    "prune",
     "read_cells",
     "retry",
+    "run_due",
+    "run_leases",
     "sheets",
     "stored_form",
     "submit",
+    "take_in",
     "work",
 ]

@@ -11,6 +11,11 @@ environment variable to change. A test or a notebook builds `Settings(...)` by h
 | `ROWLEASE_STORE_FOLDER` | workbooks by content hash | `store` in the data folder |
 | `ROWLEASE_FORMS_FOLDER` | forms by name | `forms` in the working directory |
 | `ROWLEASE_INBOX` | the folder that is watched for workbooks | `inbox` in the working directory |
+| `ROWLEASE_INBOX_SETTLE_S` | how long a file must stand unchanged before it is taken | 2 |
+| `ROWLEASE_CREATE_TABLES` | `yes`: unattended imports create a form's missing table | no |
+| `ROWLEASE_PASS_S` | how long a pass of an orchestrator claims new jobs, seconds | 600 |
+| `ROWLEASE_KEEP_FAULTS_DAYS`, `_KEEP_WORKBOOKS_DAYS` | retention of faults and of the store's workbooks | 90, 30 |
+| `ROWLEASE_TIME_ZONE` | zone in which schedules are meant | UTC |
 | `ROWLEASE_IMPORTS_BATCH_ROWS` | rows per batch | 10,000 |
 | `ROWLEASE_IMPORTS_POLL_S`, `_START_DELAY_S` | rhythm of the worker, seconds | 5, 5 |
 | `ROWLEASE_IMPORTS_BATCH` | most jobs per pass | 5 |
@@ -32,6 +37,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from importer.errors import SettingsError
 
@@ -85,8 +91,20 @@ class Settings:
     store_folder: Path | None = None
     #: Folder where a form is found by its name.
     forms_folder: Path = Path("forms")
-    #: Folder that is watched for workbooks.
-    inbox: Path = Path("inbox")
+    #: Folder that is watched for workbooks; a text is the URL of a bucket.
+    inbox: Path | str = Path("inbox")
+    #: How long a file of the inbox must stand unchanged before it is taken.
+    inbox_settle: timedelta = timedelta(seconds=2)
+    #: Imports that nobody attends create a missing table.
+    create_tables: bool = False
+    #: How long a pass of an orchestrator claims new jobs.
+    pass_limit: timedelta = timedelta(minutes=10)
+    #: Days after the end of a job for which its faults are kept.
+    keep_faults_days: int = 90
+    #: Days after its last job's end for which a workbook stays in the store.
+    keep_workbooks_days: int = 30
+    #: The zone in which schedules are meant, by its IANA name.
+    time_zone: str = "UTC"
     #: Rows per batch, that is per transaction, of an import.
     batch_rows: int = 10_000
     #: Rhythm of imports.
@@ -97,6 +115,11 @@ class Settings:
     def __post_init__(self) -> None:
         """Refuse what cannot be used, by the name of its environment variable."""
         _require_positive("ROWLEASE_IMPORTS_BATCH_ROWS", self.batch_rows)
+        _require_positive("ROWLEASE_INBOX_SETTLE_S", self.inbox_settle)
+        _require_positive("ROWLEASE_PASS_S", self.pass_limit)
+        _require_positive("ROWLEASE_KEEP_FAULTS_DAYS", self.keep_faults_days)
+        _require_positive("ROWLEASE_KEEP_WORKBOOKS_DAYS", self.keep_workbooks_days)
+        _require_zone("ROWLEASE_TIME_ZONE", self.time_zone)
         for section, rhythm in (("IMPORTS", self.imports), ("TIMERS", self.timers)):
             for name, variable in _RHYTHM_VARIABLES.items():
                 _require_positive(f"ROWLEASE_{section}_{variable}", getattr(rhythm, name))
@@ -123,12 +146,21 @@ class Settings:
             data_folder=data_folder,
             store_folder=_folder(given, "ROWLEASE_STORE_FOLDER", data_folder / "store"),
             forms_folder=_folder(given, "ROWLEASE_FORMS_FOLDER", Path("forms").absolute()),
-            inbox=_folder(given, "ROWLEASE_INBOX", Path("inbox").absolute()),
+            inbox=_place(given, "ROWLEASE_INBOX", Path("inbox").absolute()),
+            inbox_settle=_duration(given, "ROWLEASE_INBOX_SETTLE_S", timedelta(seconds=2)),
+            create_tables=_truth(given, "ROWLEASE_CREATE_TABLES", default=False),
+            pass_limit=_duration(given, "ROWLEASE_PASS_S", timedelta(minutes=10)),
+            keep_faults_days=_count(given, "ROWLEASE_KEEP_FAULTS_DAYS", 90),
+            keep_workbooks_days=_count(given, "ROWLEASE_KEEP_WORKBOOKS_DAYS", 30),
+            time_zone=given.get("ROWLEASE_TIME_ZONE", "UTC"),
             batch_rows=_count(given, "ROWLEASE_IMPORTS_BATCH_ROWS", 10_000),
             imports=_rhythm(given, "IMPORTS", IMPORTS),
             timers=_rhythm(given, "TIMERS", TIMERS),
         )
 
+
+#: How yes and no may be written.
+_TRUTHS = {"yes": True, "true": True, "on": True, "1": True, "no": False, "false": False, "off": False, "0": False}
 
 #: Field of a rhythm -> the end of its environment variable.
 _RHYTHM_VARIABLES = {
@@ -162,6 +194,15 @@ def _count(given: Mapping[str, str], setting: str, default: int) -> int:
         raise SettingsError(setting, f"{given[setting]!r} is not a whole number") from error
 
 
+def _truth(given: Mapping[str, str], setting: str, *, default: bool) -> bool:
+    if setting not in given:
+        return default
+    word = given[setting].strip().lower()
+    if word not in _TRUTHS:
+        raise SettingsError(setting, f"{given[setting]!r} is neither yes nor no")
+    return _TRUTHS[word]
+
+
 def _duration(given: Mapping[str, str], setting: str, default: timedelta) -> timedelta:
     if setting not in given:
         return default
@@ -178,6 +219,11 @@ def _folder(given: Mapping[str, str], setting: str, default: Path) -> Path:
     return Path(given[setting]).expanduser().absolute() if setting in given else default
 
 
+def _place(given: Mapping[str, str], setting: str, default: Path) -> Path | str:
+    """A folder, or the URL of a bucket as it is."""
+    return given[setting] if "://" in given.get(setting, "") else _folder(given, setting, default)
+
+
 def _default_data_folder(given: Mapping[str, str]) -> Path:
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         return Path("/var/lib/rowlease")
@@ -192,3 +238,10 @@ def _require_positive(setting: str, value: float | timedelta) -> None:
         value = value.total_seconds()
     if value <= 0:
         raise SettingsError(setting, f"{value:g} is not positive; it must be more than 0")
+
+
+def _require_zone(setting: str, name: str) -> None:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise SettingsError(setting, f"{name!r} is no time zone; write a name like Europe/Berlin") from error

@@ -5,12 +5,14 @@ A file is copied into a folder under the name of its own SHA-256 while that is c
 ```
 store/
 ├── ab/cd/abcd…ef        a workbook, read-only, complete from the moment it has this name
-└── .incoming/           copies under way; nothing reads them
+├── .incoming/           copies under way; nothing reads them
+└── .leaving/            workbooks about to be removed, until it is certain that nobody needs them
 ```
 
 What is promised: a name in the store has its whole content, on disk (the file and its folder are synced before `put`
 returns); the same content is kept once, however many put it there at the same time; a `put` that fails leaves nothing
-half-done behind. What is not: nothing here removes a workbook, and a bad disk is found only by `verify`.
+half-done behind. What is not: `discard` is the only way out, and knows from its caller what is needed; a bad disk is
+found only by `verify`.
 
 A copy is renamed into place (rename is atomic within one file system, which is why copies under way live in the same
 folder). A hard link to the original was rejected: who edits a linked file in place edits the store.
@@ -23,9 +25,10 @@ import hashlib
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import BinaryIO
 
@@ -33,6 +36,7 @@ from importer.errors import ContentChangedError, StoreError
 
 _CHUNK_BYTES = 1 << 20
 _INCOMING = ".incoming"
+_LEAVING = ".leaving"
 _CONTENT_HASH = re.compile(r"[0-9a-f]{64}")
 
 
@@ -118,6 +122,70 @@ class Store:
             )
         return Stored(content_hash=content_hash, size_bytes=size_bytes)
 
+    def contents(self) -> Iterator[str]:
+        """Yield the content hash of every workbook.
+
+        Raises:
+            StoreError: the folder cannot be read.
+        """
+        try:
+            for path in sorted(self.folder.glob("[0-9a-f][0-9a-f]/[0-9a-f][0-9a-f]/*")):
+                if _CONTENT_HASH.fullmatch(path.name):
+                    yield path.name
+        except OSError as error:
+            raise StoreError(_sentence(error, self.folder, self.folder)) from error
+
+    def discard(self, content_hash: str, *, older_than: timedelta, needed: Callable[[], bool]) -> bool:
+        """Remove a workbook, unless it was put less than `older_than` ago or is `needed`; return whether it went.
+
+        It is put aside before `needed` is asked, so that a `put` from that moment on makes a copy of its own. Age is
+        judged by the clock of the file system.
+
+        Raises:
+            StoreError: the folder cannot be written.
+        """
+        place, aside = self._place(content_hash), self.folder / _LEAVING / content_hash
+        try:
+            aside.parent.mkdir(parents=True, exist_ok=True)
+            oldest = self._now() - older_than.total_seconds()
+            if place.stat().st_mtime > oldest:
+                return False
+            place.replace(aside)
+            if needed() or aside.stat().st_mtime > oldest:
+                self._restore(aside)
+                return False
+            aside.unlink()
+        except FileNotFoundError:
+            return False  # another was faster
+        except OSError as error:
+            raise StoreError(_sentence(error, self.folder, place)) from error
+        return True
+
+    def restore(self) -> None:
+        """Put back what a `discard` that was broken off had put aside.
+
+        Raises:
+            StoreError: the folder cannot be written.
+        """
+        try:
+            for aside in sorted((self.folder / _LEAVING).glob("*")):
+                self._restore(aside)
+        except OSError as error:
+            raise StoreError(_sentence(error, self.folder, self.folder / _LEAVING)) from error
+
+    def _restore(self, aside: Path) -> None:
+        place = self._place(aside.name)
+        if place.exists():
+            aside.unlink(missing_ok=True)
+        else:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            aside.replace(place)
+
+    def _now(self) -> float:
+        """The present moment by the clock of the file system, which other machines may write too."""
+        with tempfile.NamedTemporaryFile(dir=self.folder / _LEAVING, prefix=".now-") as mark:
+            return os.fstat(mark.fileno()).st_mtime
+
     def _place(self, content_hash: str) -> Path:
         if not _CONTENT_HASH.fullmatch(content_hash):
             raise StoreError(f"{content_hash!r} is no content hash: it has 64 digits of 0-9 and a-f")
@@ -143,12 +211,21 @@ class Store:
         """Give a finished copy its name; one that has it already keeps it, if it is whole."""
         place = self._place(stored.content_hash)
         with suppress(FileNotFoundError):
-            if place.stat().st_size == stored.size_bytes:
+            if place.stat().st_size == stored.size_bytes and _touched(place):
                 return
         place.parent.mkdir(parents=True, exist_ok=True)
         partial.replace(place)
         for folder in (place.parent, place.parent.parent, self.folder):
             _sync_folder(folder)
+
+
+def _touched(place: Path) -> bool:
+    """Say that the workbook was put just now; false where another user's file does not let us."""
+    try:
+        os.utime(place)
+    except PermissionError:
+        return False
+    return True
 
 
 @contextmanager

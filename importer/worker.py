@@ -13,22 +13,87 @@ NOTIFY only wakes it early; where a pooler swallows notifications, polling goes 
 
 from __future__ import annotations
 
+import datetime as dt
 import logging
 import threading
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 
-from importer import import_job
-from importer.batch import run
+from importer import import_job, import_run
+from importer.batch import Progress, Ran, run
 from importer.db import Connection, Database, connect
 from importer.errors import DatabaseError, LeaseLostError
-from importer.lease import holder_name
+from importer.import_job import Job
+from importer.lease import Lease, holder_name
 from importer.store import Store
 
 log = logging.getLogger(__name__)
 
 #: A stop that was asked for.
 Stopping = Callable[[], bool]
+
+
+def run_due(
+    db: Database,
+    *,
+    form: str | None = None,
+    limit: int | None = None,
+    within: dt.timedelta | None = None,
+    stopping: Stopping = lambda: False,
+    run_ref: str | None = None,
+    started: Callable[[Job], Progress] = lambda _job: _unseen,
+    holder: str | None = None,
+) -> Iterator[Ran]:
+    """Run due import jobs one after another, each claimed just before it runs, and yield each as it ended.
+
+    Until none is due, `limit` were run, or `within` is over: then no other job is claimed. `form`: only jobs of this
+    form. `started` is called with each job as it begins and returns what is called with (rows dealt with, rows failed)
+    as it goes. An error of one job does not stop the others: it is in `Ran.error`, and the job's row says it.
+
+    Raises:
+        DatabaseUnavailableError: the database is away; what was committed stands.
+    """
+    store = Store(db.settings.store)
+    name = holder or holder_name("import")
+    ends = None if within is None else time.monotonic() + within.total_seconds()
+    done = 0
+    while (limit is None or done < limit) and not stopping() and (ends is None or time.monotonic() < ends):
+        with db.connection() as conn:
+            lease = _claim(conn, db, name, form=form, run_ref=run_ref)
+            if lease is None:
+                return
+            job = import_job.job(conn, lease.id)
+        log.info("import job %s: claimed as %s, attempt %s", lease.id, name, lease.attempt)
+        ran = run(db, lease, store=store, stopping=stopping, progress=started(job))
+        if isinstance(ran.error, LeaseLostError):
+            log.warning("import job %s: lease lost, nothing more was written", lease.id)
+        elif ran.error is not None:
+            log.error("import job %s: %s (%s)", lease.id, ran.job.status, type(ran.error).__name__)
+        else:
+            rows, failed = ran.job.success_rows, ran.job.failed_rows
+            log.info("import job %s: %s, %s rows in, %s failed", lease.id, ran.job.status, rows, failed)
+        done += 1
+        yield ran
+
+
+def _unseen(_rows: int, _failed: int) -> None:
+    """Progress that nobody watches."""
+
+
+def _claim(conn: Connection, db: Database, holder: str, *, form: str | None, run_ref: str | None) -> Lease | None:
+    """Claim the next due job; of one form, the first of its due jobs that nobody takes before us."""
+    ttl = db.settings.imports.lease
+    if form is None:
+        return import_job.claim(conn, holder=holder, ttl=ttl, run_ref=run_ref)
+    while due := import_run.due_of_form(conn, form, limit=20):
+        for job_id in due:
+            lease = import_job.claim(conn, holder=holder, ttl=ttl, id=job_id, run_ref=run_ref)
+            if lease is not None:
+                return lease
+        if len(due) < 20:  # all of them are being taken by others
+            break
+    return None
 
 
 def imports_due(
@@ -43,29 +108,7 @@ def imports_due(
 
     Return how many were run.
     """
-    store = Store(db.settings.store)
-    done = 0
-    while (limit is None or done < limit) and not stopping():
-        with db.connection() as conn:
-            lease = import_job.claim(conn, holder=holder, ttl=db.settings.imports.lease, run_ref=run_ref)
-        if lease is None:
-            break
-        log.info("import job %s: claimed as %s, attempt %s", lease.id, holder, lease.attempt)
-        ran = run(db, lease, store=store, stopping=stopping)
-        if isinstance(ran.error, LeaseLostError):
-            log.warning("import job %s: lease lost, nothing more was written", lease.id)
-        elif ran.error is not None:
-            log.error("import job %s: %s (%s)", lease.id, ran.job.status, type(ran.error).__name__)
-        else:
-            log.info(
-                "import job %s: %s, %s rows in, %s failed",
-                lease.id,
-                ran.job.status,
-                ran.job.success_rows,
-                ran.job.failed_rows,
-            )
-        done += 1
-    return done
+    return sum(1 for _ in run_due(db, limit=limit, stopping=stopping, run_ref=run_ref, holder=holder))
 
 
 def work(

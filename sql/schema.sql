@@ -6,6 +6,34 @@ CREATE OR REPLACE FUNCTION rowlease.clock()
  STABLE PARALLEL SAFE
 RETURN (statement_timestamp() + COALESCE((NULLIF(current_setting('rowlease.clock_offset'::text, true), ''::text))::interval, '00:00:00'::interval));
 
+create table rowlease.approvals (
+    id bigint not null generated always as identity,
+    instance_id bigint not null,
+    token integer not null,
+    node text not null,
+    status text not null default 'open'::text,
+    who text[] not null default '{}'::text[],
+    question text not null,
+    choices text[] not null,
+    asked_at timestamp with time zone not null,
+    due_at timestamp with time zone,
+    ended_at timestamp with time zone,
+    answered_by text,
+    choice text,
+    note text,
+    constraint approvals_pkey PRIMARY KEY (id),
+    constraint approvals_answer_is_whole CHECK (((status = 'answered'::text) = ((answered_by IS NOT NULL) AND (choice IS NOT NULL)))),
+    constraint approvals_choice_is_one CHECK (((choice IS NULL) OR (choice = ANY (choices)))),
+    constraint approvals_choices_check CHECK ((cardinality(choices) > 0)),
+    constraint approvals_ended_has_time CHECK (((status = 'open'::text) = (ended_at IS NULL))),
+    constraint approvals_instance_id_fkey FOREIGN KEY (instance_id) REFERENCES rowlease.workflow_instances(id) ON DELETE CASCADE,
+    constraint approvals_instance_id_token_fkey FOREIGN KEY (instance_id, token) REFERENCES rowlease.workflow_tokens(instance_id, number) ON DELETE CASCADE,
+    constraint approvals_note_check CHECK ((char_length(note) <= 10000)),
+    constraint approvals_one_per_token UNIQUE (instance_id, token),
+    constraint approvals_status_known CHECK ((status = ANY (ARRAY['open'::text, 'answered'::text, 'timed_out'::text, 'cancelled'::text])))
+);
+CREATE INDEX approvals_open ON rowlease.approvals USING btree (id) WHERE (status = 'open'::text);
+
 create table rowlease.forms (
     name text not null,
     version integer not null,
@@ -35,6 +63,7 @@ create table rowlease.import_attempts (
     constraint import_attempts_job_id_fkey FOREIGN KEY (job_id) REFERENCES rowlease.import_jobs(id) ON DELETE CASCADE
 );
 CREATE INDEX import_attempts_open ON rowlease.import_attempts USING btree (job_id) WHERE (ended IS NULL);
+CREATE INDEX import_attempts_run ON rowlease.import_attempts USING btree (run_ref, began) WHERE (run_ref IS NOT NULL);
 
 create table rowlease.import_jobs (
     id bigint not null generated always as identity,
@@ -122,6 +151,45 @@ create table rowlease.import_row_faults (
     constraint import_row_faults_source_row_check CHECK ((source_row > 0))
 );
 
+create table rowlease.import_waits (
+    instance_id bigint not null,
+    token integer not null,
+    job_id bigint not null,
+    job_fence bigint not null,
+    own boolean not null,
+    constraint import_waits_pkey PRIMARY KEY (instance_id, token),
+    constraint import_waits_instance_id_token_fkey FOREIGN KEY (instance_id, token) REFERENCES rowlease.workflow_tokens(instance_id, number) ON DELETE CASCADE,
+    constraint import_waits_job_id_fkey FOREIGN KEY (job_id) REFERENCES rowlease.import_jobs(id)
+);
+CREATE INDEX import_waits_job ON rowlease.import_waits USING btree (job_id);
+
+create table rowlease.inbox_files (
+    inbox text not null,
+    path text not null,
+    stamp text not null,
+    outcome text not null default 'settling'::text,
+    content_hash text,
+    form_name text,
+    job_id bigint,
+    message text,
+    forms_known text,
+    seen_at timestamp with time zone not null default rowlease.clock(),
+    ended_at timestamp with time zone,
+    constraint inbox_files_pkey PRIMARY KEY (inbox, path, stamp),
+    constraint inbox_files_content_hash_check CHECK ((content_hash ~ '^[0-9a-f]{64}$'::text)),
+    constraint inbox_files_ended_has_time CHECK (((outcome = 'settling'::text) = (ended_at IS NULL))),
+    constraint inbox_files_inbox_check CHECK ((inbox <> ''::text)),
+    constraint inbox_files_job_id_fkey FOREIGN KEY (job_id) REFERENCES rowlease.import_jobs(id),
+    constraint inbox_files_message_check CHECK ((char_length(message) <= 2000)),
+    constraint inbox_files_not_taken_has_message CHECK (((outcome <> ALL (ARRAY['refused'::text, 'unmatched'::text])) OR (message IS NOT NULL))),
+    constraint inbox_files_outcome_known CHECK ((outcome = ANY (ARRAY['settling'::text, 'taken'::text, 'refused'::text, 'unmatched'::text]))),
+    constraint inbox_files_path_check CHECK ((path <> ''::text)),
+    constraint inbox_files_stamp_check CHECK ((stamp <> ''::text)),
+    constraint inbox_files_taken_has_job CHECK (((outcome = 'taken'::text) = ((job_id IS NOT NULL) AND (content_hash IS NOT NULL) AND (form_name IS NOT NULL))))
+);
+CREATE INDEX inbox_files_job ON rowlease.inbox_files USING btree (job_id);
+comment on table rowlease.inbox_files is 'Files of the inbox as they stood, and what became of each; a file is looked at again when its stamp changes.';
+
 create table rowlease.leased (
     id bigint not null generated always as identity,
     status text not null,
@@ -161,6 +229,174 @@ create table rowlease.migrations (
     checksum text not null,
     applied_at timestamp with time zone not null default statement_timestamp(),
     constraint migrations_pkey PRIMARY KEY (version)
+);
+
+create table rowlease.outbox_messages (
+    id bigint not null generated always as identity,
+    status text not null default 'pending'::text,
+    due_at timestamp with time zone,
+    priority smallint not null default 2,
+    fence bigint not null default 0,
+    holder text,
+    lease_until timestamp with time zone,
+    attempt_count integer not null default 0,
+    max_attempts integer not null default 5,
+    last_heartbeat_at timestamp with time zone,
+    last_error text,
+    created_by text,
+    created_at timestamp with time zone not null default rowlease.clock(),
+    started_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    topic text not null,
+    key text not null,
+    payload jsonb not null,
+    constraint outbox_messages_pkey PRIMARY KEY (id),
+    constraint leased_attempts_not_negative CHECK ((attempt_count >= 0)),
+    constraint leased_error_is_short CHECK ((char_length(last_error) <= 2000)),
+    constraint leased_fence_not_negative CHECK ((fence >= 0)),
+    constraint leased_holder_has_lease CHECK (((holder IS NULL) = (lease_until IS NULL))),
+    constraint leased_max_attempts_positive CHECK ((max_attempts > 0)),
+    constraint leased_priority_known CHECK (((priority >= 0) AND (priority <= 3))),
+    constraint outbox_messages_ended_has_time CHECK (((status = ANY (ARRAY['dispatched'::text, 'dead'::text])) = (finished_at IS NOT NULL))),
+    constraint outbox_messages_held_has_holder CHECK (((status = 'delivering'::text) = (holder IS NOT NULL))),
+    constraint outbox_messages_key_check CHECK ((key <> ''::text)),
+    constraint outbox_messages_payload_check CHECK ((jsonb_typeof(payload) = 'object'::text)),
+    constraint outbox_messages_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'delivering'::text, 'dispatched'::text, 'dead'::text]))),
+    constraint outbox_messages_topic_check CHECK ((topic <> ''::text)),
+    constraint outbox_messages_waiting_has_due_time CHECK (((status <> 'pending'::text) OR (due_at IS NOT NULL)))
+);
+CREATE INDEX outbox_messages_open ON rowlease.outbox_messages USING btree (key, id) WHERE (status = ANY (ARRAY['pending'::text, 'delivering'::text]));
+CREATE INDEX outbox_messages_run_out ON rowlease.outbox_messages USING btree (lease_until) WHERE (status = 'delivering'::text);
+CREATE INDEX outbox_messages_waiting ON rowlease.outbox_messages USING btree (priority, due_at, created_at) WHERE (status = 'pending'::text);
+comment on column rowlease.outbox_messages.due_at is 'When the row may be claimed; null: nothing to do.';
+comment on column rowlease.outbox_messages.priority is '0 first to 3 last.';
+comment on column rowlease.outbox_messages.fence is 'Rises whenever the right to the row changes; every write of a holder names it.';
+comment on column rowlease.outbox_messages.holder is 'Who holds the lease; never leaves the durable wing.';
+comment on column rowlease.outbox_messages.lease_until is 'When others may claim the row although it is held.';
+comment on column rowlease.outbox_messages.attempt_count is 'Claims that ended in a crash or an error, the running one included.';
+comment on column rowlease.outbox_messages.started_at is 'When the row was claimed first.';
+
+create table rowlease.timer_jobs (
+    id bigint not null generated always as identity,
+    status text not null default 'pending'::text,
+    due_at timestamp with time zone,
+    priority smallint not null default 2,
+    fence bigint not null default 0,
+    holder text,
+    lease_until timestamp with time zone,
+    attempt_count integer not null default 0,
+    max_attempts integer not null default 5,
+    last_heartbeat_at timestamp with time zone,
+    last_error text,
+    created_by text,
+    created_at timestamp with time zone not null default rowlease.clock(),
+    started_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    instance_id bigint not null,
+    token integer not null,
+    node text not null,
+    constraint timer_jobs_pkey PRIMARY KEY (id),
+    constraint leased_attempts_not_negative CHECK ((attempt_count >= 0)),
+    constraint leased_error_is_short CHECK ((char_length(last_error) <= 2000)),
+    constraint leased_fence_not_negative CHECK ((fence >= 0)),
+    constraint leased_holder_has_lease CHECK (((holder IS NULL) = (lease_until IS NULL))),
+    constraint leased_max_attempts_positive CHECK ((max_attempts > 0)),
+    constraint leased_priority_known CHECK (((priority >= 0) AND (priority <= 3))),
+    constraint timer_jobs_ended_has_time CHECK (((status = ANY (ARRAY['completed'::text, 'failed'::text, 'cancelled'::text])) = (finished_at IS NOT NULL))),
+    constraint timer_jobs_held_has_holder CHECK (((status = 'processing'::text) = (holder IS NOT NULL))),
+    constraint timer_jobs_instance_id_fkey FOREIGN KEY (instance_id) REFERENCES rowlease.workflow_instances(id) ON DELETE CASCADE,
+    constraint timer_jobs_instance_id_token_fkey FOREIGN KEY (instance_id, token) REFERENCES rowlease.workflow_tokens(instance_id, number) ON DELETE CASCADE,
+    constraint timer_jobs_one_per_token UNIQUE (instance_id, token),
+    constraint timer_jobs_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'processing'::text, 'completed'::text, 'failed'::text, 'cancelled'::text]))),
+    constraint timer_jobs_waiting_has_due_time CHECK (((status <> 'pending'::text) OR (due_at IS NOT NULL)))
+);
+CREATE INDEX timer_jobs_run_out ON rowlease.timer_jobs USING btree (lease_until) WHERE (status = 'processing'::text);
+CREATE INDEX timer_jobs_waiting ON rowlease.timer_jobs USING btree (priority, due_at, created_at) WHERE (status = 'pending'::text);
+comment on column rowlease.timer_jobs.due_at is 'When the row may be claimed; null: nothing to do.';
+comment on column rowlease.timer_jobs.priority is '0 first to 3 last.';
+comment on column rowlease.timer_jobs.fence is 'Rises whenever the right to the row changes; every write of a holder names it.';
+comment on column rowlease.timer_jobs.holder is 'Who holds the lease; never leaves the durable wing.';
+comment on column rowlease.timer_jobs.lease_until is 'When others may claim the row although it is held.';
+comment on column rowlease.timer_jobs.attempt_count is 'Claims that ended in a crash or an error, the running one included.';
+comment on column rowlease.timer_jobs.started_at is 'When the row was claimed first.';
+
+create table rowlease.workflow_events (
+    id bigint not null generated always as identity,
+    instance_id bigint not null,
+    token integer,
+    node text,
+    what text not null,
+    at timestamp with time zone not null,
+    duration interval,
+    detail jsonb not null default '{}'::jsonb,
+    constraint workflow_events_pkey PRIMARY KEY (id),
+    constraint workflow_events_instance_id_fkey FOREIGN KEY (instance_id) REFERENCES rowlease.workflow_instances(id) ON DELETE CASCADE,
+    constraint workflow_events_once_per_token UNIQUE (instance_id, token, what),
+    constraint workflow_events_what_known CHECK ((what = ANY (ARRAY['started'::text, 'waits'::text, 'passed'::text, 'cancelled'::text, 'failed'::text, 'retried'::text, 'completed'::text])))
+);
+CREATE INDEX workflow_events_instance ON rowlease.workflow_events USING btree (instance_id, id);
+
+create table rowlease.workflow_instances (
+    id bigint not null generated always as identity,
+    workflow_name text not null,
+    workflow_version integer not null,
+    start_key text,
+    start_digest text not null,
+    status text not null default 'running'::text,
+    variables jsonb not null,
+    next_token integer not null default 1,
+    failed_node text,
+    last_error text,
+    created_by text not null default SESSION_USER,
+    created_at timestamp with time zone not null default rowlease.clock(),
+    finished_at timestamp with time zone,
+    constraint workflow_instances_pkey PRIMARY KEY (id),
+    constraint workflow_instances_ended_has_time CHECK (((status = 'running'::text) = (finished_at IS NULL))),
+    constraint workflow_instances_error_is_short CHECK ((char_length(last_error) <= 2000)),
+    constraint workflow_instances_failed_has_error CHECK (((status = 'failed'::text) = (last_error IS NOT NULL))),
+    constraint workflow_instances_status_known CHECK ((status = ANY (ARRAY['running'::text, 'completed'::text, 'failed'::text, 'cancelled'::text]))),
+    constraint workflow_instances_variables_check CHECK ((jsonb_typeof(variables) = 'object'::text)),
+    constraint workflow_instances_workflow_name_start_key_key UNIQUE (workflow_name, start_key),
+    constraint workflow_instances_workflow_name_workflow_version_fkey FOREIGN KEY (workflow_name, workflow_version) REFERENCES rowlease.workflows(name, version)
+);
+
+create table rowlease.workflow_tokens (
+    instance_id bigint not null,
+    number integer not null,
+    node text not null,
+    status text not null default 'active'::text,
+    scope jsonb not null default '[]'::jsonb,
+    source integer,
+    connection integer,
+    entered_at timestamp with time zone not null,
+    ended_at timestamp with time zone,
+    outcome text,
+    restored_as integer,
+    constraint workflow_tokens_pkey PRIMARY KEY (instance_id, number),
+    constraint workflow_tokens_consumed_has_outcome CHECK (((status = 'consumed'::text) = (outcome IS NOT NULL))),
+    constraint workflow_tokens_ended_has_time CHECK (((status = 'active'::text) = (ended_at IS NULL))),
+    constraint workflow_tokens_instance_id_fkey FOREIGN KEY (instance_id) REFERENCES rowlease.workflow_instances(id) ON DELETE CASCADE,
+    constraint workflow_tokens_instance_id_source_connection_key UNIQUE (instance_id, source, connection),
+    constraint workflow_tokens_number_check CHECK ((number > 0)),
+    constraint workflow_tokens_only_cancelled_are_restored CHECK (((restored_as IS NULL) OR (status = 'cancelled'::text))),
+    constraint workflow_tokens_status_known CHECK ((status = ANY (ARRAY['active'::text, 'consumed'::text, 'cancelled'::text])))
+);
+CREATE INDEX workflow_tokens_active ON rowlease.workflow_tokens USING btree (instance_id) WHERE (status = 'active'::text);
+
+create table rowlease.workflows (
+    name text not null,
+    version integer not null,
+    digest text not null,
+    definition jsonb not null,
+    enabled boolean not null default true,
+    created_by text not null default SESSION_USER,
+    created_at timestamp with time zone not null default rowlease.clock(),
+    constraint workflows_pkey PRIMARY KEY (name, version),
+    constraint workflows_definition_check CHECK ((jsonb_typeof(definition) = 'object'::text)),
+    constraint workflows_digest_check CHECK ((digest ~ '^[0-9a-f]{64}$'::text)),
+    constraint workflows_name_check CHECK ((name <> ''::text)),
+    constraint workflows_name_digest_key UNIQUE (name, digest),
+    constraint workflows_version_check CHECK ((version > 0))
 );
 
 create view rowlease.import_jobs_seen as

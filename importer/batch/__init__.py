@@ -12,21 +12,53 @@ from one rule: a batch is one transaction that begins by renewing the lease by i
 (`importer.batch.writer`).
 """
 
+from importer.batch.arrivals import Arrivals, Taken, TurnedAway, take_in
 from importer.batch.attempt import Progress, Ran, run
-from importer.batch.door import cancel, faults, import_workbook, job, jobs, retry, stored_form, submit
+from importer.batch.door import (
+    cancel,
+    due,
+    faults,
+    faults_by_rule,
+    import_workbook,
+    inbox_ledger,
+    job,
+    jobs,
+    locate,
+    retry,
+    run_leases,
+    stored_form,
+    submit,
+)
 from importer.batch.dry_run import check
+from importer.batch.form_state import FormState, failed_rows_allowed, form_state, fresh_within
+from importer.batch.known_forms import KnownForms, known_forms
 
 __all__ = [
+    "Arrivals",
+    "FormState",
+    "KnownForms",
     "Progress",
     "Ran",
+    "Taken",
+    "TurnedAway",
     "cancel",
     "check",
+    "due",
+    "failed_rows_allowed",
     "faults",
+    "faults_by_rule",
+    "form_state",
+    "fresh_within",
     "import_workbook",
+    "inbox_ledger",
     "job",
     "jobs",
+    "known_forms",
+    "locate",
     "retry",
     "run",
+    "run_leases",
     "stored_form",
     "submit",
+    "take_in",
 ]

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+import math
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from importer import import_job
+from importer import import_job, import_run, inbox
 from importer.batch.attempt import Progress, run
 from importer.batch.progress import bar
+from importer.batch.request import request_of
 from importer.batch.writer import At
 from importer.db import Connection, Database, connect, dict_rows
 from importer.errors import JobError, LeaseLostError
-from importer.excel import open_workbook
 from importer.forms import FAULT_SCHEMA, Form
-from importer.import_job import Job, Jobs, Request
+from importer.import_job import Job, Jobs
+from importer.import_run import RunLeases
 from importer.lease import Lease, holder_name
 from importer.store import Store
 
@@ -81,7 +83,7 @@ def submit(
         "run_ref": run_ref,
     }
     with _database(db) as database:
-        request = _request(database, path, form, options)
+        request = request_of(database, Path(path), form, options)
         if conn is not None:
             with dict_rows(conn) as own:
                 return import_job.submit(own, request)
@@ -102,7 +104,7 @@ def import_workbook(
     batch_rows: int | None = None,
     priority: int = 2,
     run_ref: str | None = None,
-    wait: bool = True,
+    wait: bool | dt.timedelta = True,
     progress: bool = True,
     watch: Progress | None = None,
     at: At = lambda _point: None,
@@ -113,7 +115,8 @@ def import_workbook(
     another holder runs is waited for (`wait=False` gives it back as it is). Stopping the cell, or Ctrl-C, gives the
     job back with what was committed; the same call goes on.
 
-    The arguments are those of `submit`, but `create_table` is on. `wait`: wait for a job that somebody else runs.
+    The arguments are those of `submit`, but `create_table` is on.
+    `wait`: wait for a job that somebody else runs, at most this long when it is a duration.
     `progress`: show a bar. `watch`: called with (rows dealt with, rows failed) as it goes, for a display of one's own.
     `at`: called at named points of the import (tests end the process there).
 
@@ -136,7 +139,7 @@ def import_workbook(
         "run_ref": run_ref,
     }
     with _database(db) as database:
-        request = _request(database, path, form, options)
+        request = request_of(database, Path(path), form, options)
         holder = holder_name("import")
         with database.connection() as conn, conn.transaction():
             job = import_job.submit(conn, request)
@@ -168,12 +171,14 @@ def _until_ended(
     *,
     holder: str,
     run_ref: str | None,
-    wait: bool,
+    wait: bool | dt.timedelta,
     watch: Progress,
     at: At,
 ) -> Job:
     """Run the job here when it can be claimed, wait for it while somebody else runs it."""
     store = Store(db.settings.store)
+    patience_s = wait.total_seconds() if isinstance(wait, dt.timedelta) else math.inf if wait else 0.0
+    began = time.monotonic()
     while not job.ended:
         if lease is not None:
             ran = run(db, lease, store=store, progress=watch, at=at)
@@ -181,7 +186,7 @@ def _until_ended(
                 raise ran.error
             job, lease = ran.job, None
             continue
-        if not wait:
+        if time.monotonic() - began >= patience_s:
             return job
         time.sleep(_LOOK_S)
         with db.connection() as conn:
@@ -189,24 +194,6 @@ def _until_ended(
             job = import_job.job(conn, job.id)
         watch(job.cursor, job.failed_rows)
     return job
-
-
-def _request(db: Database, path: str | os.PathLike[str], form: Form, options: dict[str, Any]) -> Request:
-    """Look at the file, copy it into the store, and write down what is asked."""
-    file = Path(path)
-    with open_workbook(file):
-        pass
-    stored = Store(db.settings.store).put(file)
-    return Request(
-        definition=form.to_dict(),
-        form_name=form.name,
-        digest=form.digest,
-        file_name=file.name,
-        content_hash=stored.content_hash,
-        size_bytes=stored.size_bytes,
-        max_attempts=db.settings.imports.max_attempts,
-        **options,
-    )
 
 
 def retry(job: Job | int, *, db: Database | None = None) -> Job:
@@ -279,6 +266,42 @@ def stored_form(name: str, *, db: Database | None = None) -> Form:
             if row["name"] == name:
                 return Form.from_dict(row["definition"])
     raise JobError(f"no form {name!r} is stored in the database")
+
+
+def faults_by_rule(job: Job | int, *, db: Database | None = None) -> dict[str, int]:
+    """Count the bad cells of a job by rule, the commonest first."""
+    with _connection(db) as conn:
+        return import_job.faults_by_rule(conn, _id(job))
+
+
+def due(*, db: Database | None = None) -> int:
+    """Count the import jobs that could be claimed now: due ones, and those whose holder did not come back."""
+    with _connection(db) as conn:
+        return import_job.due(conn)
+
+
+def run_leases(run_refs: Sequence[str], *, db: Database | None = None) -> RunLeases:
+    """Tell what runs of an orchestrator hold, each by its `run_ref`, and the database's time of that."""
+    with _connection(db) as conn:
+        return import_run.run_leases(conn, run_refs)
+
+
+def inbox_ledger(*, db: Database | None = None, limit: int | None = None) -> list[dict[str, Any]]:
+    """Read what became of the files of the inbox, newest first.
+
+    Each with path, stamp, outcome, content_hash, form_name, job_id, message, seen_at and ended_at.
+    """
+    with _database(db) as database, database.connection() as conn:
+        return inbox.ledger(conn, inbox.folder(database.settings), limit=limit)
+
+
+def locate(name: str, *, db: Database) -> Path:
+    """Find the file of this name below the inbox, else the workbook of this content hash in the store.
+
+    Raises:
+        StoreError: there is none, or the name leads out of the inbox.
+    """
+    return inbox.locate(db.settings, name)
 
 
 def _id(job: Job | int) -> int:

@@ -21,6 +21,7 @@ from psycopg import errors, sql
 from psycopg.types.json import Jsonb
 
 from importer.db.connection import Connection, Database, dict_rows
+from importer.db.create import create_database
 from importer.db.embedded import EmbeddedServer, Status
 from importer.db.failure import database_error, repeat_on_conflict, translated
 from importer.db.migrate import Migration, migrate, pending, require_migrated
@@ -36,6 +37,7 @@ __all__ = [
     "Statements",
     "Status",
     "connect",
+    "create_database",
     "database_error",
     "dict_rows",
     "errors",

@@ -22,7 +22,7 @@ conflict` cost 2x of a plain COPY, so only forms with a key or a unique column p
 
 from importer.target.compare import compare
 from importer.target.load import Clash, Loaded, Refused, Rows, load
-from importer.target.table import Target, TargetColumn, create, delete_rows, exists, lock
+from importer.target.table import Target, TargetColumn, count_rows, create, delete_rows, exists, lock
 
 __all__ = [
     "Clash",
@@ -32,6 +32,7 @@ __all__ = [
     "Target",
     "TargetColumn",
     "compare",
+    "count_rows",
     "create",
     "delete_rows",
     "exists",

@@ -145,3 +145,11 @@ def delete_rows(conn: Connection, target: Target, *, job_id: int) -> int:
         return 0
     conn.execute(_ST["patient"])
     return conn.execute(_ST["delete_rows"].format(table=target.table), {"job_id": job_id}).rowcount
+
+
+def count_rows(conn: Connection, target: Target, *, job_id: int) -> int | None:
+    """Count the rows that a job put in; None where the table is gone."""
+    if not exists(conn, target):
+        return None
+    row = conn.execute(_ST["count_rows"].format(table=target.table), {"job_id": job_id}).fetchone()
+    return 0 if row is None else int(row["rows"])

@@ -160,3 +160,9 @@ where import_job_id = %(job_id)s
 -- name: patient
 -- Removing the rows of a whole job may take longer than a batch may; only for this transaction.
 select set_config('statement_timeout', '0', true)
+
+-- name: count_rows
+-- How many rows of a job are in the table; its block range index finds them.
+select count(*) as rows
+from {table}
+where import_job_id = %(job_id)s

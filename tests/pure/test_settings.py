@@ -11,6 +11,8 @@ from importer.errors import SettingsError
 from importer.settings import Rhythm, Settings
 
 COUNTS = [
+    "ROWLEASE_KEEP_FAULTS_DAYS",
+    "ROWLEASE_KEEP_WORKBOOKS_DAYS",
     "ROWLEASE_IMPORTS_BATCH_ROWS",
     "ROWLEASE_IMPORTS_BATCH",
     "ROWLEASE_IMPORTS_MAX_ATTEMPTS",
@@ -21,7 +23,7 @@ DURATIONS = [
     f"ROWLEASE_{kind}_{name}"
     for kind in ("IMPORTS", "TIMERS")
     for name in ("POLL_S", "START_DELAY_S", "LEASE_S", "RETRY_DELAY_S")
-]
+] + ["ROWLEASE_INBOX_SETTLE_S", "ROWLEASE_PASS_S"]
 
 
 def test_defaults() -> None:
@@ -146,3 +148,24 @@ def test_data_folder_of_a_user(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_password_is_not_shown() -> None:
     """The address, which may hold a password, stays out of the settings' text."""
     assert "s3cret" not in repr(Settings.from_environment({"DATABASE_URL": "postgresql://ann:s3cret@h/d"}))
+
+
+def test_a_bucket_is_named_by_its_url(tmp_path: Path) -> None:
+    """The inbox is a folder, or a URL that is left as it is."""
+    assert Settings.from_environment({"ROWLEASE_INBOX": "s3://bucket/in"}).inbox == "s3://bucket/in"
+    assert Settings.from_environment({"ROWLEASE_INBOX": str(tmp_path)}).inbox == tmp_path
+
+
+@pytest.mark.parametrize(("word", "truth"), [("yes", True), ("TRUE", True), ("1", True), ("no", False), ("off", False)])
+def test_yes_and_no(word: str, truth: bool) -> None:
+    """The words people write."""
+    assert Settings.from_environment({"ROWLEASE_CREATE_TABLES": word}).create_tables is truth
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"), [("ROWLEASE_CREATE_TABLES", "perhaps"), ("ROWLEASE_TIME_ZONE", "Europe/Nowhere")]
+)
+def test_a_word_that_means_nothing(setting: str, value: str) -> None:
+    """It stops start-up and names the setting."""
+    with pytest.raises(SettingsError, match=setting):
+        Settings.from_environment({setting: value})
