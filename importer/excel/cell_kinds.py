@@ -43,10 +43,23 @@ class CellKinds:
         if isinstance(raw, RawCells):
             yield from blocks_of(self._cells(raw))
             return
-        columns = {name: self._column(raw, column) for name, column in raw.columns.items()}
+        columns = self._shared_columns(raw)
+        for name, column in raw.columns.items():
+            if name not in columns:
+                columns[name] = self._column(raw, column)
         if raw.others is not None:
             columns |= columns_over(raw.rows, self._cells(raw.others))
         yield Block(rows=raw.rows, columns=columns, cells=len(raw.rows) * len(columns))
+
+    def _shared_columns(self, grid: RawGrid) -> dict[int, Column]:
+        """Look up the columns of sound indexes into the shared strings, all at once."""
+        indexes = {str(name): column.text for name, column in grid.columns.items() if column.tag is Tag.SHARED}
+        indexes = {name: text for name, text in indexes.items() if grid.columns[int(name)].sound}
+        texts = self._strings.lookup(pl.DataFrame(indexes))
+        if texts is None:
+            return {}
+        kind = _repeated(Kind.TEXT, len(grid.rows))
+        return {int(name): Column(kind, texts[name]) for name in texts.columns}
 
     def _column(self, grid: RawGrid, column: RawColumn) -> Column:
         """Give a column of one tag its kinds, without looking at each cell where its texts are known to be sound."""
@@ -55,11 +68,7 @@ class CellKinds:
         if column.tag is Tag.NUMBER and column.sound:
             known = 0 <= column.style < len(self._kinds) - 1
             return Column(self._kinds.new_from_index((column.style + 1) if known else 0, height), text)
-        if column.tag is Tag.SHARED and column.sound:
-            texts, flags = self._strings.gather(text.cast(pl.Int64))
-            if flags is None and not texts.null_count() and not (texts == "").any():
-                return Column(_repeated(Kind.TEXT, height), texts)
-        elif column.tag is Tag.TEXT:
+        if column.tag is Tag.TEXT:
             texts, flags = decode_column(text)
             if flags is None and not (texts == "").any():
                 return Column(_repeated(Kind.TEXT, height), texts)

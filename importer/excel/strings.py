@@ -54,6 +54,7 @@ class SharedStrings:
     def __init__(self, texts: pl.Series, unstorable: pl.Series | None) -> None:
         self._texts = texts
         self._unstorable = unstorable
+        self._plain = unstorable is None and not (texts == "").any()
 
     def __len__(self) -> int:
         return len(self._texts)
@@ -65,6 +66,15 @@ class SharedStrings:
             indexes = indexes.set(beyond.fill_null(False), None)
         flags = None if self._unstorable is None else self._unstorable.gather(indexes)
         return self._texts.gather(indexes), flags
+
+    def lookup(self, indexes: pl.DataFrame) -> pl.DataFrame | None:
+        """Give the texts for columns of written indexes; None when one may be blank, cannot be stored or is beyond."""
+        if not self._plain or not indexes.width:
+            return None
+        numbers = indexes.select(pl.all().cast(pl.UInt32))
+        if max(numbers.max().row(0)) >= len(self._texts):
+            return None
+        return numbers.select(pl.lit(self._texts).gather(pl.col(name)).alias(name) for name in numbers.columns)
 
 
 def read_shared_strings(archive: Archive, part: str | None, limits: Limits) -> SharedStrings:
