@@ -23,8 +23,10 @@ from importer.batch import (
     check,
     due,
     failed_rows_allowed,
+    fault_workbook,
     faults,
     faults_by_rule,
+    form_from,
     form_state,
     fresh_within,
     import_workbook,
@@ -34,10 +36,13 @@ from importer.batch import (
     known_forms,
     locate,
     retry,
+    run_jobs,
     run_leases,
     stored_form,
     submit,
+    suggest,
     take_in,
+    template,
 )
 from importer.db import Database, connect, create_database, migrate
 from importer.errors import (
@@ -62,7 +67,7 @@ from importer.errors import (
     WorkbookError,
 )
 from importer.excel import read_cells, sheets
-from importer.forms import CheckReport, Form
+from importer.forms import CheckReport, Form, FormColumn
 from importer.import_job import Job, Jobs
 from importer.import_run import RunLease, RunLeases
 from importer.retention import Pruned, prune
@@ -80,6 +85,7 @@ __all__ = [
     "DatabaseTooOldError",
     "DatabaseUnavailableError",
     "Form",
+    "FormColumn",
     "FormDisabledError",
     "FormError",
     "FormState",
@@ -112,9 +118,11 @@ __all__ = [
     "create_database",
     "due",
     "failed_rows_allowed",
+    "fault_workbook",
     "faults",
     "faults_by_rule",
     "follow",
+    "form_from",
     "form_state",
     "fresh_within",
     "import_workbook",
@@ -128,10 +136,13 @@ __all__ = [
     "read_cells",
     "retry",
     "run_due",
+    "run_jobs",
     "run_leases",
     "sheets",
     "stored_form",
     "submit",
+    "suggest",
     "take_in",
+    "template",
     "work",
 ]

@@ -25,13 +25,16 @@ from importer.batch.door import (
     jobs,
     locate,
     retry,
+    run_jobs,
     run_leases,
     stored_form,
     submit,
 )
 from importer.batch.dry_run import check
+from importer.batch.for_sender import fault_workbook, template
 from importer.batch.form_state import FormState, failed_rows_allowed, form_state, fresh_within
 from importer.batch.known_forms import KnownForms, known_forms
+from importer.batch.proposals import form_from, suggest
 
 __all__ = [
     "Arrivals",
@@ -45,8 +48,10 @@ __all__ = [
     "check",
     "due",
     "failed_rows_allowed",
+    "fault_workbook",
     "faults",
     "faults_by_rule",
+    "form_from",
     "form_state",
     "fresh_within",
     "import_workbook",
@@ -57,8 +62,11 @@ __all__ = [
     "locate",
     "retry",
     "run",
+    "run_jobs",
     "run_leases",
     "stored_form",
     "submit",
+    "suggest",
     "take_in",
+    "template",
 ]

@@ -82,7 +82,7 @@ def submit(
         "priority": priority,
         "run_ref": run_ref,
     }
-    with _database(db) as database:
+    with database_of(db) as database:
         request = request_of(database, Path(path), form, options)
         if conn is not None:
             with dict_rows(conn) as own:
@@ -138,7 +138,7 @@ def import_workbook(
         "priority": priority,
         "run_ref": run_ref,
     }
-    with _database(db) as database:
+    with database_of(db) as database:
         request = request_of(database, Path(path), form, options)
         holder = holder_name("import")
         with database.connection() as conn, conn.transaction():
@@ -203,8 +203,8 @@ def retry(job: Job | int, *, db: Database | None = None) -> Job:
         JobNotFoundError: there is no such job.
         JobStateError: it is open, ended well, was replaced, or read its sheet to the end.
     """
-    with _connection(db) as conn:
-        return import_job.take_up(conn, _id(job))
+    with connection_of(db) as conn:
+        return import_job.take_up(conn, id_of(job))
 
 
 def cancel(job: Job | int, *, db: Database | None = None) -> Job:
@@ -214,8 +214,8 @@ def cancel(job: Job | int, *, db: Database | None = None) -> Job:
         JobNotFoundError: there is no such job.
         JobStateError: it has ended.
     """
-    with _connection(db) as conn:
-        return import_job.cancel(conn, _id(job))
+    with connection_of(db) as conn:
+        return import_job.cancel(conn, id_of(job))
 
 
 def jobs(
@@ -227,7 +227,7 @@ def jobs(
     limit: int | None = None,
 ) -> Jobs:
     """Read import jobs, newest first, each with started, ended and duration; a table in a notebook."""
-    with _connection(db) as conn:
+    with connection_of(db) as conn:
         return import_job.jobs(conn, form=form, status=status, since=since, limit=limit)
 
 
@@ -237,8 +237,8 @@ def job(id: int | Job, *, db: Database | None = None) -> Job:  # noqa: A002 - a 
     Raises:
         JobNotFoundError: there is no such job.
     """
-    with _connection(db) as conn:
-        return import_job.job(conn, _id(id))
+    with connection_of(db) as conn:
+        return import_job.job(conn, id_of(id))
 
 
 def faults(job: Job | int, *, db: Database | None = None, limit: int | None = None) -> pl.DataFrame:
@@ -249,9 +249,9 @@ def faults(job: Job | int, *, db: Database | None = None, limit: int | None = No
     Raises:
         JobNotFoundError: there is no such job.
     """
-    with _connection(db) as conn:
-        import_job.job(conn, _id(job))
-        rows = import_job.faults(conn, _id(job), limit=limit)
+    with connection_of(db) as conn:
+        import_job.job(conn, id_of(job))
+        rows = import_job.faults(conn, id_of(job), limit=limit)
     return pl.DataFrame(rows, schema=FAULT_SCHEMA, orient="row")
 
 
@@ -261,7 +261,7 @@ def stored_form(name: str, *, db: Database | None = None) -> Form:
     Raises:
         JobError: no form has this name.
     """
-    with _connection(db) as conn:
+    with connection_of(db) as conn:
         for row in import_job.forms(conn):
             if row["name"] == name:
                 return Form.from_dict(row["definition"])
@@ -270,20 +270,26 @@ def stored_form(name: str, *, db: Database | None = None) -> Form:
 
 def faults_by_rule(job: Job | int, *, db: Database | None = None) -> dict[str, int]:
     """Count the bad cells of a job by rule, the commonest first."""
-    with _connection(db) as conn:
-        return import_job.faults_by_rule(conn, _id(job))
+    with connection_of(db) as conn:
+        return import_job.faults_by_rule(conn, id_of(job))
 
 
 def due(*, db: Database | None = None) -> int:
     """Count the import jobs that could be claimed now: due ones, and those whose holder did not come back."""
-    with _connection(db) as conn:
+    with connection_of(db) as conn:
         return import_job.due(conn)
 
 
 def run_leases(run_refs: Sequence[str], *, db: Database | None = None) -> RunLeases:
     """Tell what runs of an orchestrator hold, each by its `run_ref`, and the database's time of that."""
-    with _connection(db) as conn:
+    with connection_of(db) as conn:
         return import_run.run_leases(conn, run_refs)
+
+
+def run_jobs(run_ref: str, *, db: Database | None = None) -> Jobs:
+    """Read the import jobs that a run of an orchestrator worked on, in the order it began them."""
+    with connection_of(db) as conn:
+        return Jobs(import_job.job(conn, job_id) for job_id in import_run.jobs_of_run(conn, run_ref))
 
 
 def inbox_ledger(*, db: Database | None = None, limit: int | None = None) -> list[dict[str, Any]]:
@@ -291,7 +297,7 @@ def inbox_ledger(*, db: Database | None = None, limit: int | None = None) -> lis
 
     Each with path, stamp, outcome, content_hash, form_name, job_id, message, seen_at and ended_at.
     """
-    with _database(db) as database, database.connection() as conn:
+    with database_of(db) as database, database.connection() as conn:
         return inbox.ledger(conn, inbox.folder(database.settings), limit=limit)
 
 
@@ -304,12 +310,13 @@ def locate(name: str, *, db: Database) -> Path:
     return inbox.locate(db.settings, name)
 
 
-def _id(job: Job | int) -> int:
+def id_of(job: Job | int) -> int:
+    """The number of a job that is given itself or by its number."""
     return job.id if isinstance(job, Job) else job
 
 
 @contextmanager
-def _database(db: Database | None) -> Iterator[Database]:
+def database_of(db: Database | None) -> Iterator[Database]:
     """The caller's database, else one of our own for this call."""
     if db is not None:
         yield db
@@ -319,6 +326,7 @@ def _database(db: Database | None) -> Iterator[Database]:
 
 
 @contextmanager
-def _connection(db: Database | None) -> Iterator[Connection]:
-    with _database(db) as database, database.connection() as conn:
+def connection_of(db: Database | None) -> Iterator[Connection]:
+    """A connection to the caller's database, else to one of our own for this call."""
+    with database_of(db) as database, database.connection() as conn:
         yield conn

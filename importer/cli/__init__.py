@@ -9,6 +9,7 @@ one JSON value; its keys are those of `Job` and of the frames, and stay.
 ```
 arguments    the words and their help
 workbooks    check import submit
+for_sender   template, faults --xlsx
 jobs         work jobs show faults cancel retry
 forms        forms ...
 database     migrate, db ...
@@ -24,7 +25,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 
-from importer.cli import database, forms, jobs, workbooks
+from importer.cli import database, for_sender, forms, jobs, workbooks
 from importer.cli.arguments import parser
 from importer.errors import DatabaseError, ImporterError, LeaseLostError, StoreError, WorkbookError
 
@@ -67,6 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _command(arguments: argparse.Namespace) -> Callable[[argparse.Namespace], int]:
     commands: dict[str, Callable[[argparse.Namespace], int]] = {
         "demo": _demo,
+        "template": for_sender.template,
         "check": workbooks.check,
         "import": workbooks.import_here,
         "submit": workbooks.submit,

@@ -35,6 +35,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"rowlease {version('rowlease')}")
     commands = top.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
     _demo(commands)
+    _template(commands)
     _check(commands)
     _import(commands)
     _submit(commands)
@@ -70,6 +71,20 @@ def _demo(commands: _Commands[argparse.ArgumentParser]) -> None:
     )
     demo.add_argument("--rows", type=_positive, default=30_000, metavar="N", help="rows of the workbook (30,000)")
     demo.add_argument("--folder", type=Path, metavar="DIR", help="where to write it (demo in the data folder)")
+
+
+def _template(commands: _Commands[argparse.ArgumentParser]) -> None:
+    template = _add(
+        commands,
+        "template",
+        "write an empty workbook for senders to fill in",
+        "It has the form's titles, notes with the rules, number formats, dropdowns and a sheet of guidance.",
+    )
+    template.add_argument("file", type=Path, metavar="FILE", help="the workbook to write (.xlsx)")
+    _form(template)
+    template.add_argument("--no-database", action="store_true", help="use none: the stamp then has no version")
+    template.add_argument("--overwrite", action="store_true", help="write over a file that is there")
+    _json(template)
 
 
 def _check(commands: _Commands[argparse.ArgumentParser]) -> None:
@@ -146,6 +161,8 @@ def _jobs(commands: _Commands[argparse.ArgumentParser]) -> None:
     )
     _job(faults)
     faults.add_argument("--csv", metavar="FILE", help="write all of them to a CSV file (- for standard output)")
+    faults.add_argument("--xlsx", metavar="FILE", type=Path, help="write the sender's workbook, bad cells marked")
+    faults.add_argument("--only-failed", action="store_true", help="with --xlsx: only the failed rows")
     _limit(faults, "faults")
     _json(faults)
 
@@ -208,13 +225,17 @@ def _database(commands: _Commands[argparse.ArgumentParser]) -> None:
 
 def _workbook(command: argparse.ArgumentParser) -> None:
     command.add_argument("file", type=Path, metavar="FILE", help="the workbook (.xlsx or .xlsm)")
+    _form(command)
+    command.add_argument("--sheet", metavar="NAME", help="the sheet to read, instead of the form's own choice")
+
+
+def _form(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--form",
         required=True,
         metavar="F",
         help="a YAML or JSON file, or a form's name (in the folder of forms, then stored)",
     )
-    command.add_argument("--sheet", metavar="NAME", help="the sheet to read, instead of the form's own choice")
 
 
 def _options(command: argparse.ArgumentParser) -> None:

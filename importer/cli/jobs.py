@@ -11,6 +11,7 @@ from types import FrameType
 
 import importer as im
 from importer import import_job
+from importer.cli.for_sender import write_fault_workbook
 from importer.cli.output import (
     fault_values,
     job_pairs,
@@ -106,6 +107,8 @@ def faults(arguments: argparse.Namespace) -> int:
     with im.connect() as db:
         job = im.job(arguments.job, db=db)
         found = im.faults(job, db=db)
+        if arguments.xlsx:
+            return write_fault_workbook(arguments, job, db)
     if arguments.csv:
         write_faults(found, arguments.csv)
     elif arguments.json:

@@ -8,7 +8,7 @@ columns it is merged with.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -19,6 +19,7 @@ from importer.excel.ranges import Area
 from importer.forms.form import Form, FormColumn
 from importer.forms.labels import column_letter, listed, normal_title
 from importer.forms.merged import headings
+from importer.forms.nearness import nearest_heading
 from importer.forms.shown import shown
 from importer.sender import ORIGIN_TITLE
 
@@ -144,7 +145,9 @@ def _refuse_misfits(
     missing = [column for column in form.columns if column.required and column.name not in places]
     if missing:
         raise WorkbookError(
-            "missing_column", f"the sheet lacks {listed(map(_both_names, missing))}, which the form requires; {found}"
+            "missing_column",
+            f"the sheet lacks {listed(map(_both_names, missing))}, which the form requires; {found}"
+            f"{_nearest_headings(missing, unknown.values())}",
         )
     if not places:
         raise WorkbookError("no_header", f"no title of the form stands in row {row}; {found}; {_expected(form)}")
@@ -153,6 +156,13 @@ def _refuse_misfits(
             "unexpected_column",
             f"the sheet has columns that the form does not know: {listed(unknown.values())}; {_expected(form)}",
         )
+
+
+def _nearest_headings(missing: Sequence[FormColumn], headings: Iterable[str]) -> str:
+    """Which unclaimed heading is near to a missing title, where one is."""
+    free = list(headings)
+    named = [(c, near) for c in missing if (near := nearest_heading(c.labels, free)) is not None]
+    return "".join(f'; nearest to "{column.title}" is "{heading}"' for column, heading in named)
 
 
 def _both_names(column: FormColumn) -> str:

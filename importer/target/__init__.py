@@ -21,6 +21,7 @@ conflict` cost 2x of a plain COPY, so only forms with a key or a unique column p
 """
 
 from importer.target.compare import compare
+from importer.target.describe import columns_as_form
 from importer.target.load import Clash, Loaded, Refused, Rows, load
 from importer.target.table import Target, TargetColumn, count_rows, create, delete_rows, exists, lock
 
@@ -31,6 +32,7 @@ __all__ = [
     "Rows",
     "Target",
     "TargetColumn",
+    "columns_as_form",
     "compare",
     "count_rows",
     "create",
