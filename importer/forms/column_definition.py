@@ -8,9 +8,10 @@ from decimal import Decimal, InvalidOperation
 
 import polars as pl
 
-from importer.forms.form import COLUMN_TYPES, MAX_PRECISION, ColumnType, FormColumn, RuleValue
+from importer.forms.form import COLUMN_TYPES, DEFAULT_SCALE, MAX_PRECISION, ColumnType, FormColumn, RuleValue
 from importer.forms.labels import nearest
-from importer.forms.moment_text import duration_from_text, duration_text, format_problem
+from importer.forms.moment_text import LONGEST, duration_from_text, duration_text, format_problem
+from importer.forms.numbers import decimal_places, shortest
 from importer.forms.problems import Problems
 
 COLUMN_KEYS = (
@@ -99,8 +100,7 @@ def write_value(value: RuleValue | None) -> object:
     if isinstance(value, datetime | date | time):
         return value.isoformat()
     if isinstance(value, Decimal):
-        plain = value.normalize()
-        return int(plain) if plain == plain.to_integral_value() else format(plain, "f")
+        return format(value, "f") if decimal_places(value) else int(value)
     return value
 
 
@@ -135,10 +135,15 @@ def _limits(raw: Mapping[str, object], kind: ColumnType, where: str, problems: P
         problem = format_problem(written, kind)
         if problem:
             problems.add(f"{where}format {written!r} {problem}")
+    choices = _choices(raw, kind, where, problems)
+    places = DEFAULT_SCALE if scale is None else scale
+    for key, value in (("min", least), ("max", most), *(("choices", choice) for choice in choices)):
+        if isinstance(value, Decimal) and decimal_places(value) > places:
+            problems.add(f"{where}{key} {write_value(value)} has more decimal places than the column, {places}")
     return {
         "minimum": least,
         "maximum": most,
-        "choices": _choices(raw, kind, where, problems),
+        "choices": choices,
         "max_length": problems.whole(raw, "max_length", where, least=1, most=1_000_000_000),
         "pattern": _pattern(raw, where, problems),
         "formats": formats,
@@ -203,7 +208,7 @@ def _decimal(raw: object) -> Decimal | None:
     if isinstance(raw, bool) or not isinstance(raw, int | float | str | Decimal):
         return None
     value = Decimal(str(raw))
-    return value if value.is_finite() else None
+    return shortest(value) if value.is_finite() else None
 
 
 def _float(raw: object) -> float | None:
@@ -231,7 +236,7 @@ def _time(raw: object) -> time | None:
 
 def _duration(raw: object) -> timedelta | None:
     if isinstance(raw, timedelta):
-        return raw
+        return raw if abs(raw) <= LONGEST else None
     return duration_from_text(raw) if isinstance(raw, str) else None
 
 

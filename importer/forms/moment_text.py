@@ -14,6 +14,9 @@ import polars as pl
 
 from importer.forms.form import FormColumn, Locale
 
+#: The longest duration that is read, well inside what a frame and PostgreSQL's interval hold.
+LONGEST = timedelta(days=100_000_000)
+
 #: Directives that a declared format may use.
 _DIRECTIVES = frozenset("dmYybBHIMSpf")
 _ISO_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
@@ -21,7 +24,7 @@ _ISO_MIDNIGHT = r"[T ]00:00(?::00(?:[.,]0{1,9})?)?$"
 _ISO_DATETIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-5][0-9](?:[.,][0-9]{1,6}0{0,3})?)?)?$"
 _ISO_TIME = r"^[0-9]{2}:[0-9]{2}(?::[0-5][0-9](?:[.,][0-9]{1,6}0{0,3})?)?$"
 _ZONE = re.compile(r"[0-9]{2}:[0-9]{2}.*(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)$", re.IGNORECASE)
-_CLOCK_DURATION = re.compile(r"(-?)([0-9]{1,7}):([0-5][0-9]):([0-5][0-9])(?:[.,]([0-9]{1,6})0*)?")
+_CLOCK_DURATION = re.compile(r"(-?)([0-9]{1,10}):([0-5][0-9]):([0-5][0-9])(?:[.,]([0-9]{1,6})0*)?")
 _ISO_DURATION = re.compile(
     r"(-?)P(?=.)(?:([0-9]{1,7})D)?(?:T(?=.)(?:([0-9]{1,9})H)?(?:([0-9]{1,9})M)?(?:([0-9]{1,9})(?:[.,]([0-9]{1,6})0*)?S)?)?"
 )
@@ -108,13 +111,10 @@ def duration_from_text(text: str) -> timedelta | None:
         if not iso:
             return None
         sign, days, hours, minutes, seconds, fraction = iso.groups()
-    value = timedelta(
-        days=int(days or 0),
-        hours=int(hours or 0),
-        minutes=int(minutes or 0),
-        seconds=int(seconds or 0),
-        microseconds=int((fraction or "0").ljust(6, "0")),
-    )
+    whole = int(days or 0) * 86_400 + int(hours or 0) * 3_600 + int(minutes or 0) * 60 + int(seconds or 0)
+    if whole > LONGEST.total_seconds():
+        return None
+    value = timedelta(seconds=whole, microseconds=int((fraction or "0").ljust(6, "0")))
     return -value if sign else value
 
 

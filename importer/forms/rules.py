@@ -27,6 +27,7 @@ class Rules:
 
     def __init__(self, form: Form) -> None:
         self._schema = pa.DataFrameSchema({c.name: _pandera_column(c) for c in form.columns})
+        self._durations = [c.name for c in form.columns if c.type == "duration"]
         self._messages = pl.DataFrame(
             [(c.name, rule, message) for c in form.columns for rule, message in messages(c).items()],
             schema={"column": pl.String, "rule": pl.String, "message": pl.String},
@@ -40,6 +41,8 @@ class Rules:
         """
         if not frame.height:
             return pl.DataFrame(schema=BREACH_SCHEMA)
+        if self._durations:
+            frame = frame.with_columns(pl.col(self._durations).cast(pl.Int64))
         try:
             self._schema.validate(frame, lazy=True)
         except pa.errors.SchemaErrors as found:
@@ -89,18 +92,23 @@ def _spelled(value: object) -> str:
 
 def _pandera_column(column: FormColumn) -> pa.Column:
     value_type = column.frame_type
+    # pandera 0.35 casts what breaks a check to text, which polars cannot do with a duration: it judges microseconds.
+    judged_type = pl.Int64() if column.type == "duration" else value_type
     checks: list[pa.Check] = []
     if column.minimum is not None or column.maximum is not None:
-        least, most = (None if v is None else pl.lit(v, dtype=value_type) for v in (column.minimum, column.maximum))
+        least, most = (
+            None if v is None else pl.lit(v, dtype=value_type).cast(judged_type)
+            for v in (column.minimum, column.maximum)
+        )
         checks.append(_check("range", lambda cell: _between(cell, least, most)))
     if column.choices:
-        choices = pl.Series(list(column.choices), dtype=value_type)
+        choices = pl.Series(list(column.choices), dtype=value_type).cast(judged_type)
         checks.append(_check("choice", lambda cell: cell.is_in(choices.implode())))
     if column.max_length is not None:
         checks.append(_check("length", lambda cell: cell.str.len_chars() <= column.max_length))
     if column.pattern is not None:
         checks.append(_check("pattern", lambda cell: cell.str.contains(column.pattern or "")))
-    return pa.Column(value_type, nullable=not column.required, checks=checks)
+    return pa.Column(judged_type, nullable=not column.required, checks=checks)
 
 
 def _between(cell: pl.Expr, least: pl.Expr | None, most: pl.Expr | None) -> pl.Expr:

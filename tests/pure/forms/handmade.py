@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -68,14 +67,14 @@ class HandmadeWorkbook:
         return SheetNotes(formulas=0, hidden_rows=0, hidden_columns=0, merged=())
 
 
-def form(*columns: Mapping[str, Any], **options: Any) -> Form:
+def form(*columns: Mapping[str, object], **options: object) -> Form:
     """Give a form of these columns."""
     return Form.from_dict({"name": "report", "table": "reports", "columns": list(columns), **options})
 
 
-def checked(checked_form: Form, *chunks: Chunk, **options: Any) -> CheckReport:
+def checked(checked_form: Form, *chunks: Chunk, date_1904: bool = False) -> CheckReport:
     """Check chunks through a form, as a dry run does."""
-    workbook = HandmadeWorkbook(chunks, **options)
+    workbook = HandmadeWorkbook(chunks, date_1904=date_1904)
     reading = read_rows(workbook, checked_form)
     seen = SeenKeys(checked_form)
     found = [seen.sift(part) for part in reading]

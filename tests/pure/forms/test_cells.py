@@ -204,18 +204,20 @@ def test_a_day_is_read_back_from_its_serial(days: list[dt.date], date_1904: bool
     assert typed.values.to_list() == days
 
 
-@given(st.datetimes(dt.datetime(1900, 3, 1), dt.datetime(9999, 12, 31)))
+@given(st.datetimes(dt.datetime(1900, 3, 1), dt.datetime(9999, 12, 31)))  # noqa: DTZ001 - a workbook knows no zone
 def test_a_moment_is_read_back_from_text(moment: dt.datetime) -> None:
     """A moment in ISO 8601 is read to the microsecond, and its day and its time of day likewise."""
+    written: dict[ColumnType, str] = {
+        "datetime": moment.isoformat(),
+        "date": moment.date().isoformat(),
+        "time": moment.time().isoformat(),
+    }
+
     found = {
         kind: ColumnTyper(FormColumn(name="c", title="c", type=kind), Locale(), date_1904=False)
-        .typed(column([(Kind.TEXT, written)]))
+        .typed(column([(Kind.TEXT, iso)]))
         .values.item(0)
-        for kind, written in {
-            "datetime": moment.isoformat(),
-            "date": moment.date().isoformat(),
-            "time": moment.time().isoformat(),
-        }.items()
+        for kind, iso in written.items()
     }
 
     assert found == {"datetime": moment, "date": moment.date(), "time": moment.time()}
