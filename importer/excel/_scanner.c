@@ -859,8 +859,10 @@ static PyObject *columns_of(ScannerObject *self, const Run *run, ColumnFacts *fa
 static PyObject *answer(ScannerObject *self, Run *run, Py_ssize_t most_places)
 {
     ColumnFacts *facts = PyMem_RawCalloc(self->most_columns, sizeof *facts);
-    if (facts == NULL)
+    if (facts == NULL || (run->rows == NULL && (run->rows = PyMem_RawMalloc(sizeof *run->rows)) == NULL)) {
+        PyMem_RawFree(facts);
         return PyErr_NoMemory();
+    }
     int mixed;
     int64_t used = look(self, run, facts, &mixed);
     PyObject *columns = NULL, *others = NULL, *rows = NULL;

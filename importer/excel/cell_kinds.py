@@ -8,7 +8,7 @@ import polars as pl
 
 from importer.excel.blocks import blocks_of, columns_over
 from importer.excel.cells import Column, Kind
-from importer.excel.chunking import Block
+from importer.excel.chunking import Block, blank_column
 from importer.excel.raw_cells import INDEX_SHAPE, NUMBER_SHAPE, XML_SPACE, RawCells, RawColumn, RawGrid, Tag
 from importer.excel.strings import SharedStrings, decode_column
 
@@ -59,7 +59,7 @@ class CellKinds:
         if texts is None:
             return {}
         kind = _repeated(Kind.TEXT, len(grid.rows))
-        return {int(name): Column(kind, texts[name]) for name in texts.columns}
+        return {int(name): Column(_blanked(kind, texts[name]), texts[name]) for name in texts.columns}
 
     def _column(self, grid: RawGrid, column: RawColumn) -> Column:
         """Give a column of one tag its kinds, without looking at each cell where its texts are known to be sound."""
@@ -67,27 +67,28 @@ class CellKinds:
         text = column.text
         if column.tag is Tag.NUMBER and column.sound:
             known = 0 <= column.style < len(self._kinds) - 1
-            return Column(self._kinds.new_from_index((column.style + 1) if known else 0, height), text)
+            kinds = self._kinds.new_from_index((column.style + 1) if known else 0, height)
+            return Column(_blanked(kinds, text), text)
         if column.tag is Tag.TEXT:
             texts, flags = decode_column(text)
             if flags is None and not (texts == "").any():
-                return Column(_repeated(Kind.TEXT, height), texts)
+                return Column(_blanked(_repeated(Kind.TEXT, height), texts), texts)
         elif column.tag is Tag.BOOL and column.sound:
-            return Column(
-                _repeated(Kind.BOOL, height),
-                pl.Series(["false", "true"]).gather((text == "1").cast(pl.UInt32)),
-            )
+            texts = pl.Series(["false", "true"]).gather((text == "1").cast(pl.UInt32))
+            return Column(_blanked(_repeated(Kind.BOOL, height), texts), texts)
+        there = text.is_not_null()
+        filled = int(there.sum())
         cells = self._cells(
             RawCells(
-                row=grid.rows,
-                column=_repeated(0, height, pl.Int32),
-                tag=_repeated(column.tag, height),
-                style=_repeated(column.style, height, pl.Int32),
-                text=text,
+                row=grid.rows.filter(there),
+                column=_repeated(0, filled, pl.Int32),
+                tag=_repeated(column.tag, filled),
+                style=_repeated(column.style, filled, pl.Int32),
+                text=text.filter(there).cast(pl.String),
             )
         )
         if not len(cells):
-            return Column(_repeated(Kind.BLANK, height), text.clear(height))
+            return blank_column(height)
         return columns_over(grid.rows, cells)[0]
 
     def _cells(self, cells: RawCells) -> pl.DataFrame:
@@ -161,6 +162,11 @@ class CellKinds:
 
 def _repeated(value: int, length: int, dtype: type[pl.DataType] = pl.UInt8) -> pl.Series:
     return pl.repeat(int(value), length, dtype=dtype, eager=True)
+
+
+def _blanked(kinds: pl.Series, values: pl.Series) -> pl.Series:
+    """Let kinds be blank where there is no value."""
+    return kinds.set(values.is_null(), int(Kind.BLANK)) if values.null_count() else kinds
 
 
 def _stripped(text: pl.Series) -> pl.Series:

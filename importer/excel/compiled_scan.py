@@ -79,15 +79,25 @@ class CompiledScanner:
         )
 
     def _cell(self, end: bytes) -> tuple[int, int, bool, bool] | None:
-        tag = self._tags.cell(end.decode())
+        written = _text(end)
+        tag = None if written is None else self._tags.cell(written)
         return None if tag is None else (int(tag.tag), tag.style, tag.inline, tag.closed)
 
     def _row(self, end: bytes) -> tuple[bool, bool] | None:
-        tag = self._tags.row(end.decode())
+        written = _text(end)
+        tag = None if written is None else self._tags.row(written)
         return None if tag is None else (tag.hidden, tag.closed)
 
     def _formula(self, end: bytes) -> tuple[bool, bool] | None:
-        return (False, end.endswith(b"/>")) if self._tags.formula(end.decode()) else None
+        written = _text(end)
+        return (False, end.endswith(b"/>")) if written is not None and self._tags.formula(written) else None
+
+
+def _text(end: bytes) -> str | None:
+    try:
+        return end.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def _cells(parts: tuple[Any, ...]) -> RawCells:

@@ -62,12 +62,12 @@ class RawCells:
 
 @dataclass(frozen=True, kw_only=True)
 class RawColumn:
-    """A column of a grid whose cells are all filled and all bear the same tag and format."""
+    """A column of a grid whose cells all bear the same tag and format."""
 
     tag: Tag
     #: index of the cell format
     style: int
-    #: String, as in `RawCells`
+    #: String, as in `RawCells`, null where a row has no such cell; indexes may come as UInt32 where they are sound
     text: pl.Series
     #: whether every text is known to have the shape of its tag (a number, an index, 0 or 1)
     sound: bool
@@ -75,7 +75,7 @@ class RawColumn:
 
 @dataclass(frozen=True, kw_only=True)
 class RawGrid:
-    """A run of whole rows that all hold the same columns, as most sheets do."""
+    """A run of whole rows as columns; rows without a cell may be missing."""
 
     #: Int32, sheet row from 1, strictly ascending
     rows: pl.Series

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from importer.excel.compiled_scan import COMPILED, CompiledScanner
 from importer.excel.exact_scan import ExactScanner
 from importer.excel.limits import Limits
 from importer.excel.plain_scan import PlainScanner
@@ -23,23 +24,30 @@ _PATIENCE = 4  # runs in a row that were not plain, after which only every eight
 
 
 def scan(
-    pieces: Iterable[bytes], part: str, limits: Limits, counts: SheetCounts, *, plain: bool = True
+    pieces: Iterable[bytes],
+    part: str,
+    limits: Limits,
+    counts: SheetCounts,
+    *,
+    plain: bool = True,
+    compiled: bool = True,
 ) -> Iterator[RawCells | RawGrid]:
     """Yield the raw cells of a sheet part; `counts` is complete when the iterator ends.
 
-    `plain=False` reads all of it exactly; the cells are the same.
+    `plain=False` reads all of it exactly, `compiled=False` plain runs in Python; the cells are the same.
     """
-    return _Scan(part, limits, counts, plain=plain).read(pieces)
+    return _Scan(part, limits, counts, plain=plain, compiled=compiled and COMPILED).read(pieces)
 
 
 class _Scan:
     """One reading of one sheet part."""
 
-    def __init__(self, part: str, limits: Limits, counts: SheetCounts, *, plain: bool) -> None:
+    def __init__(self, part: str, limits: Limits, counts: SheetCounts, *, plain: bool, compiled: bool) -> None:
         self._exact = ExactScanner(part, limits, counts)
         self._limits = limits
         self._counts = counts
-        self._plain: PlainScanner | None = None
+        self._plain: PlainScanner | CompiledScanner | None = None
+        self._compiled = compiled
         self._row_end, self._row_begin = b"</row>", b"/><row "
         self._in_head = plain
         self._misses = 0
@@ -82,7 +90,10 @@ class _Scan:
         encoding = _ENCODING.match(head)
         if self._exact.between_rows and (encoding is None or encoding.group(1).lower() in {b"utf-8", b"us-ascii"}):
             prefix = match.group(1).decode() + ":" if match.group(1) else ""
-            self._plain = PlainScanner(head, prefix, self._limits, self._counts)
+            if self._compiled and not prefix:
+                self._plain = CompiledScanner(head, self._limits, self._counts)
+            else:
+                self._plain = PlainScanner(head, prefix, self._limits, self._counts)
             self._row_end, self._row_begin = f"</{prefix}row>".encode(), f"/><{prefix}row ".encode()
         return rest
 

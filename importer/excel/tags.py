@@ -15,7 +15,7 @@ from importer.excel.safe_xml import SEPARATOR, main_names
 
 TRUE_WORDS = frozenset({"1", "true", "on"})
 STYLE = re.compile(r"\s*\+?([0-9]{1,9})\s*", re.ASCII)
-_NAMES = main_names("row", "c")
+_NAMES = main_names("row", "c", "f")
 _MOST_KEPT = 20_000
 
 
@@ -84,6 +84,11 @@ class TagReader:
                 None if attributes is None else RowTag(is_true(attributes.get("hidden", "")), end.endswith("/>"))
             )
         return self._rows[end]
+
+    def formula(self, end: str) -> bool:
+        """Say whether this may follow `<f`, up to and with its ">"."""
+        before = f'<{self._prefix}row r="1"><{self._prefix}c r="A1"><{self._prefix}f'
+        return self._attributes("f", before, end) is not None
 
     @staticmethod
     def _forget(kept: dict[str, CellTag | None] | dict[str, RowTag | None]) -> None:

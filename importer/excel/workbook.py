@@ -50,6 +50,7 @@ class Workbook:
         self._package = package
         self._limits = limits
         self._notes: dict[int, SheetNotes] = {}
+        self._compiled = True
         self._plain = True  # a test sets it off to compare with the exact scanner alone
         #: where it was opened
         self.path = path
@@ -104,7 +105,7 @@ class Workbook:
             raise WorkbookError("corrupt", f"the workbook is damaged: it does not say where its sheet {sheet.name} is")
         counts = SheetCounts()
         kinds = self._kinds
-        raw = scan(self._archive.pieces(part), part, self._limits, counts, plain=self._plain)
+        raw = scan(self._archive.pieces(part), part, self._limits, counts, plain=self._plain, compiled=self._compiled)
         blocks = (block for cells in raw for block in kinds.blocks(cells))
         yield from chunks_of(blocks, rows=rows, date_1904=self.date_1904)
         self._notes[sheet.position] = SheetNotes(
