@@ -20,18 +20,29 @@ Cell = tuple[int, int, int, int, str]
 Counted = tuple[int, int, int, int]
 
 SEEDS = (
-    '<row r="1"><c r="A1"><v>1</v></c><c r="B1" t="s"><v>3</v></c></row>'
-    + '<row r="2"><c r="A2"><v>2.5E-3</v></c><c r="B2" t="s"><v>31</v></c></row>',
-    '<row r="1" spans="1:3" ht="15"><c r="A1" t="inlineStr"><is><t>a &amp; b &lt; a longer text</t></is></c></row>'
-    + '<row r="3"><c r="C3" s="2"/></row><row r="4" hidden="1"><c r="B4" t="b"><v>1</v></c></row><row r="9"/>',
-    '<row r="7"><c r="A7"><f>A1+1</f><v>3</v></c><c r="D7"><f t="shared" si="0"/><v>3</v></c>'
-    + '<c r="E7" t="str"><f>""</f><v></v></c></row><row r="8"><c r="A8" t="e"><v>#N/A</v></c></row>',
+    (
+        '<row r="1"><c r="A1"><v>1</v></c><c r="B1" t="s"><v>3</v></c></row><row r="2"><c r="A2">'
+        '<v>2.5E-3</v></c><c r="B2" t="s"><v>31</v></c></row>'
+    ),
+    (
+        '<row r="1" spans="1:3" ht="15"><c r="A1" t="inlineStr"><is><t>a &amp; b &lt; a longer text</t></is>'
+        '</c></row><row r="3"><c r="C3" s="2"/></row><row r="4" hidden="1"><c r="B4" t="b"><v>1</v></c>'
+        '</row><row r="9"/>'
+    ),
+    (
+        '<row r="7"><c r="A7"><f>A1+1</f><v>3</v></c><c r="D7"><f t="shared" si="0"/><v>3</v></c>'
+        '<c r="E7" t="str"><f>""</f><v></v></c></row><row r="8"><c r="A8" t="e"><v>#N/A</v></c></row>'
+    ),
     '<row r="1048576"><c r="XFD1048576" s="1" t="str"><v>äöü漢字🙂 and more than twelve bytes</v></c></row>',
-    '<row r="2"><c r="A2" s="1"><v>45000</v></c><c r="B2" s="2"><v>1</v></c></row>'
-    + '<row r="3"><c r="A3" s="1"><v>45001</v></c><c r="B3" s="3"><v>x</v></c></row>',
+    (
+        '<row r="2"><c r="A2" s="1"><v>45000</v></c><c r="B2" s="2"><v>1</v></c></row><row r="3">'
+        '<c r="A3" s="1"><v>45001</v></c><c r="B3" s="3"><v>x</v></c></row>'
+    ),
     '<row r="1"><c r="A1"><v>1</v></c><c r="A1"><v>2</v></c></row><row r="2"><c r="A2"></c></row>',
-    '<row r="5"><c r="A5" t="inlineStr"><is><t xml:space="preserve"> x </t></is></c>'
-    + '<c r="B5" t="d"><v>2024-02-29</v></c></row>',
+    (
+        '<row r="5"><c r="A5" t="inlineStr"><is><t xml:space="preserve"> x </t></is></c><c r="B5" t="d">'
+        "<v>2024-02-29</v></c></row>"
+    ),
 )
 
 _PIECES = (
