@@ -56,3 +56,8 @@ def newest_ended(conn: Connection, form: str, *, loaded: bool = False) -> tuple[
     """Give the id of the form's newest ended job, and how long ago it ended; `loaded` leaves out failed ones."""
     row = conn.execute(_ST["newest_ended"], {"form": form, "loaded": loaded}).fetchone()
     return None if row is None else (int(row["id"]), row["age"])
+
+
+def jobs_of_run(conn: Connection, run_ref: str) -> list[int]:
+    """Give the ids of the jobs that a run outside claimed, in the order it first did."""
+    return [int(row["job_id"]) for row in conn.execute(_ST["jobs_of_run"], {"run_ref": run_ref}).fetchall()]

@@ -49,3 +49,11 @@ where form_name = %(form)s
     and (%(loaded)s is false or status <> 'failed')
 order by finished_at desc, id desc
 limit 1
+
+-- name: jobs_of_run
+-- The jobs that a run claimed, in the order it first did.
+select job_id
+from rowlease.import_attempts
+where run_ref = %(run_ref)s
+group by job_id
+order by min(began), job_id
