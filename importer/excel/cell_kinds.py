@@ -48,7 +48,8 @@ class CellKinds:
             if name not in columns:
                 columns[name] = self._column(raw, column)
         if raw.others is not None:
-            columns |= columns_over(raw.rows, self._cells(raw.others))
+            for name, other in columns_over(raw.rows, self._cells(raw.others)).items():
+                columns[name] = _laid_over(other, columns[name]) if name in columns else other
         yield Block(rows=raw.rows, columns=columns, cells=len(raw.rows) * len(columns))
 
     def _shared_columns(self, grid: RawGrid) -> dict[int, Column]:
@@ -158,6 +159,12 @@ class CellKinds:
         kinds = styled.zip_with(styled.is_in([int(kind) for kind in _ISO_KINDS]), shape)
         kinds = _set(kinds, ~written.str.contains(_ISO), Kind.BROKEN)
         return kinds, written.zip_with(kinds != Kind.BROKEN, text)
+
+
+def _laid_over(other: Column, column: Column) -> Column:
+    """Take the cells of the other column where it has any."""
+    filled = other.value.is_not_null()
+    return Column(other.kind.zip_with(filled, column.kind), other.value.zip_with(filled, column.value))
 
 
 def _repeated(value: int, length: int, dtype: type[pl.DataType] = pl.UInt8) -> pl.Series:

@@ -81,7 +81,8 @@ class RawGrid:
     rows: pl.Series
     #: by sheet column from 0
     columns: dict[int, RawColumn]
-    #: cells of further columns, whose tags differ from row to row; rows ascend and are among `rows`
+    #: cells that are not in `columns`: of further columns, or of another tag than their column; their rows ascend and
+    #: are among `rows`
     others: RawCells | None
 
 
