@@ -2,13 +2,17 @@
 
 ```
 this process ── holds the embedded server (or uses DATABASE_URL), migrates, creates Dagster's own database
-  ├── dagster-webserver ── code server
-  └── dagster-daemon ───── code server ── a process per run
+  ├── code server ── the definitions, a process per run
+  ├── dagster-webserver
+  └── dagster-daemon
 ```
 
 The children learn by their environment where the database is, so that only this process has to keep the server alive.
 Each child leads a process group of its own: what a terminal sends on Ctrl-C reaches this process alone, which ends them
-in order and leaves none behind, whatever the children started. When one of the two ends by itself, all end.
+in order and leaves none behind, whatever the children started. A child that ends by itself is started again, unless it
+does so again and again.
+
+One code server for both of the others: where each starts its own, the daemon's is started anew every minute.
 """
 
 import argparse
@@ -22,10 +26,12 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FrameType
+from typing import Self
+
+import yaml
 
 import importer as im
 
@@ -33,8 +39,10 @@ ROOT = Path(__file__).resolve().parents[1]
 
 #: Seconds that a child has to end by itself, and a run to give its job back.
 GRACE_S = 15.0
-#: Seconds until the webserver must answer.
-START_S = 120.0
+CODE_SERVER, WEBSERVER, DAEMON = "code server", "webserver", "daemon"
+
+#: A child that was started so often within a minute is given up.
+MOST_STARTS = 4
 
 #: Dagster's own storage on the same server.
 STORAGE = "rowlease_dagster"
@@ -53,10 +61,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with im.connect(migrated=False) as db:
             im.migrate(db)
-            environment = _environment(db, options.home)
             _say(f"PostgreSQL     {db.label}")
-            port = free_port(options.port)
-            with _started(_commands(port), environment) as children:
+            port, code_port = free_port(options.port), free_port(options.port + 1000)
+            environment = _environment(db, options.home)
+            with Children(_commands(options.home, port, code_port), environment) as children:
+                children.start(CODE_SERVER)
+                while not _listens(code_port) and not stop.wait(0.1) and children.revive() is None:
+                    pass  # the others complain about a code server that is not there
+                children.start(WEBSERVER)
+                children.start(DAEMON)
                 return _watch(children, port, stop, db.settings)
     except im.ImporterError as error:
         print(f"make dev: {error}", file=sys.stderr)  # noqa: T201 - this is a command
@@ -90,77 +103,114 @@ def _environment(db: im.Database, home: Path) -> dict[str, str]:
     }
 
 
-def _commands(port: int) -> dict[str, list[str]]:
-    workspace = ["-w", str(ROOT / "workspace.yaml")]
+def _commands(home: Path, port: int, code_port: int) -> dict[str, list[str]]:
+    workspace = home / "workspace.yaml"
+    server = {"host": "127.0.0.1", "port": code_port, "location_name": "rowlease"}
+    workspace.write_text(yaml.safe_dump({"load_from": [{"grpc_server": server}]}), encoding="utf-8")
+    dagster, here = [sys.executable, "-m", "dagster"], ["-h", "127.0.0.1"]
+    quiet = ["--log-level", "warning"]
+    read = ["-w", str(workspace)]
+    code = ["-m", "pipelines.definitions", "--location-name", "rowlease"]
     return {
-        "webserver": [sys.executable, "-m", "dagster_webserver", "-h", "127.0.0.1", "-p", str(port), *workspace],
-        "daemon": [sys.executable, "-m", "dagster._daemon", "run", *workspace],
+        CODE_SERVER: [*dagster, "code-server", "start", *here, "-p", str(code_port), *code, *quiet],
+        WEBSERVER: [
+            sys.executable,
+            "-m",
+            "dagster_webserver",
+            *here,
+            "-p",
+            str(port),
+            *read,
+            *quiet,
+            "--dagster-log-level",
+            "warning",
+        ],
+        DAEMON: [sys.executable, "-m", "dagster._daemon", "run", *read, *quiet],
     }
 
 
-@contextmanager
-def _started(
-    commands: Mapping[str, Sequence[str]], environment: Mapping[str, str]
-) -> Iterator[dict[str, subprocess.Popen[bytes]]]:
-    """Start the children, each in a process group of its own, and end them and all that they started."""
-    children: dict[str, subprocess.Popen[bytes]] = {}
+class Children:
+    """Processes, each in a group of its own; leaving the block ends them and all that they started."""
+
+    def __init__(self, commands: Mapping[str, Sequence[str]], environment: Mapping[str, str]) -> None:
+        self._commands = commands
+        self._environment = dict(environment)
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._starts: dict[str, list[float]] = {name: [] for name in commands}
+        #: Every group there was: what a child started may outlive it.
+        self._groups: list[int] = []
+
+    def __enter__(self) -> Self:
+        """Nothing runs yet."""
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        """End them all."""
+        self._end()
+
+    def start(self, name: str) -> None:
+        """Start one of them."""
+        child = subprocess.Popen(  # noqa: S603 - our own command
+            list(self._commands[name]), env=self._environment, cwd=ROOT, start_new_session=True
+        )
+        self._running[name] = child
+        self._groups.append(child.pid)
+        self._starts[name].append(time.monotonic())
+
+    def revive(self) -> str | None:
+        """Start those again that ended by themselves; the name of one that does so again and again."""
+        for name, child in self._running.items():
+            if child.poll() is None:
+                continue
+            recent = [at for at in self._starts[name] if time.monotonic() - at < 60]
+            if len(recent) >= MOST_STARTS:
+                return name
+            _say(f"The {name} ended by itself ({child.returncode}) and is started again.")
+            self.start(name)
+            break
+        return None
+
+    def _end(self) -> None:
+        """Ask every group to end, the newest first; what does not within the grace is killed."""
+        living = [group for group in reversed(self._groups) if _signal(group, signal.SIGTERM)]
+        deadline = time.monotonic() + GRACE_S
+        while living and time.monotonic() < deadline:
+            time.sleep(0.1)
+            self._reap()
+            living = [group for group in living if _signal(group, 0)]
+        for group in living:
+            _signal(group, signal.SIGKILL)
+        for child in self._running.values():
+            child.wait()
+
+    def _reap(self) -> None:
+        for child in self._running.values():
+            child.poll()
+
+
+def _signal(group: int, number: int) -> bool:
+    """Send a signal to a process group (0: none); false when nobody is left in it."""
     try:
-        for name, command in commands.items():
-            children[name] = subprocess.Popen(command, env=dict(environment), cwd=ROOT, start_new_session=True)  # noqa: S603 - our own commands
-        yield children
-    finally:
-        _end(list(children.values())[::-1])
-
-
-def _end(children: Sequence[subprocess.Popen[bytes]]) -> None:
-    """Ask each child and all that it started to end; what does not within the grace is killed."""
-    for child in children:
-        _signal(child.pid, signal.SIGTERM)
-    deadline = time.monotonic() + GRACE_S
-    while any(_group_lives(child) for child in children) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    for child in children:
-        if _group_lives(child):
-            _signal(child.pid, signal.SIGKILL)
-        child.wait()
-
-
-def _group_lives(child: subprocess.Popen[bytes]) -> bool:
-    child.poll()
-    try:
-        os.killpg(child.pid, 0)
+        os.killpg(group, number)
     except (ProcessLookupError, PermissionError):
         return False
     return True
 
 
-def _signal(group: int, number: signal.Signals) -> None:
-    try:
-        os.killpg(group, number)
-    except ProcessLookupError:
-        return
-
-
-def _watch(
-    children: Mapping[str, subprocess.Popen[bytes]], port: int, stop: threading.Event, settings: im.Settings
-) -> int:
-    """Say where to look once the pages are there; return when asked to stop, or when a child ended by itself."""
+def _watch(children: Children, port: int, stop: threading.Event, settings: im.Settings) -> int:
+    """Say where to look once the pages are there; return when asked to stop, or when a child cannot be kept alive."""
     said = False
-    began = time.monotonic()
     while not stop.wait(0.2):
-        for name, child in children.items():
-            if child.poll() is not None:
-                print(f"make dev: the {name} ended by itself ({child.returncode})", file=sys.stderr)  # noqa: T201
-                return 1
+        hopeless = children.revive()
+        if hopeless is not None:
+            print(f"make dev: the {hopeless} ends again and again; see above", file=sys.stderr)  # noqa: T201
+            return 1
         if not said and _answers(port):
             said = True
             _say(f"Pages          http://127.0.0.1:{port}")
             _say(f"Inbox          {settings.inbox}   (a folder per form, or the form's own pattern)")
             _say(f"Forms          {settings.forms_folder}")
             _say("Ctrl-C ends all of it.")
-        if not said and time.monotonic() - began > START_S:
-            print(f"make dev: the webserver does not answer within {START_S:.0f} s", file=sys.stderr)  # noqa: T201
-            return 1
     _say("Ending ...")
     return 0
 
@@ -171,6 +221,11 @@ def _answers(port: int) -> bool:
             return bool(answer.status == 200)
     except (urllib.error.URLError, OSError):
         return False
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def free_port(wanted: int) -> int:
