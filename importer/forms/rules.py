@@ -6,16 +6,21 @@ column would give faults without rows), with checks named by our rule codes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-import pandera.polars as pa
 import polars as pl
-from pandera.api.polars.types import PolarsData
 
 from importer.forms.column_definition import write_value
 from importer.forms.form import Form, FormColumn
 from importer.forms.labels import listed
+
+if TYPE_CHECKING:
+    from pandera.api.polars.types import PolarsData
+
+#: Whether each cell of a column keeps a rule.
+_Holds = Callable[[pl.Expr], pl.Expr]
 
 #: index (UInt32, row of the frame), column, rule, message.
 BREACH_SCHEMA = {"index": pl.UInt32, "column": pl.String, "rule": pl.String, "message": pl.String}
@@ -23,11 +28,21 @@ _RULE_ORDER = ("required", "range", "choice", "length", "pattern")
 
 
 class Rules:
-    """The rules of one form, ready to judge frames."""
+    """The rules of one form, ready to judge frames.
+
+    pandera costs about 1.2 ms for each column of each frame, whatever the rows, and 0.1 s to import (0.2 s where
+    hypothesis is installed). So one polars expression asks first which columns break a rule at all, by the very
+    conditions that pandera judges by, and pandera names the cells of those. Measured on frames without a breach:
+    100,000 x 12 from 25 to 7 ms, 20,000 x 150 from 190 to 3 ms.
+    """
 
     def __init__(self, form: Form) -> None:
-        self._schema = pa.DataFrameSchema({c.name: _pandera_column(c) for c in form.columns})
+        self._columns = {c.name: c for c in form.columns}
         self._durations = [c.name for c in form.columns if c.type == "duration"]
+        conditions = [(c.name, holds(pl.col(c.name))) for c in form.columns for _, holds in _conditions(c)]
+        conditions += [(c.name, pl.col(c.name).is_not_null()) for c in form.columns if c.required]
+        self._asked = [name for name, _ in conditions]
+        self._questions = [holds.all().alias(str(at)) for at, (_, holds) in enumerate(conditions)]
         self._messages = pl.DataFrame(
             [(c.name, rule, message) for c in form.columns for rule, message in messages(c).items()],
             schema={"column": pl.String, "rule": pl.String, "message": pl.String},
@@ -39,15 +54,15 @@ class Rules:
 
         *frame*: the form's columns in their frame types.
         """
-        if not frame.height:
+        if not frame.height or not self._questions:
             return pl.DataFrame(schema=BREACH_SCHEMA)
         if self._durations:
             frame = frame.with_columns(pl.col(self._durations).cast(pl.Int64))
-        try:
-            self._schema.validate(frame, lazy=True)
-        except pa.errors.SchemaErrors as found:
-            return self._tidy(found.failure_cases)
-        return pl.DataFrame(schema=BREACH_SCHEMA)
+        answers = frame.select(self._questions).row(0)
+        broken = list(dict.fromkeys(name for name, holds in zip(self._asked, answers, strict=True) if not holds))
+        if not broken:
+            return pl.DataFrame(schema=BREACH_SCHEMA)
+        return self._tidy(_failure_cases(frame.select(broken), [self._columns[name] for name in broken]))
 
     def _tidy(self, cases: pl.DataFrame) -> pl.DataFrame:
         rule = pl.col("check").replace({"not_nullable": "required"})
@@ -90,25 +105,45 @@ def _spelled(value: object) -> str:
     return "" if value is None else str(write_value(value))  # type: ignore[arg-type]  # a rule's value
 
 
-def _pandera_column(column: FormColumn) -> pa.Column:
-    value_type = column.frame_type
+def _failure_cases(frame: pl.DataFrame, columns: Sequence[FormColumn]) -> pl.DataFrame:
+    """What pandera finds wrong in the columns of a frame, of which each breaks a rule."""
+    import pandera.polars as pa  # noqa: PLC0415 - most imports never need it, see Rules
+
+    def pandera_column(column: FormColumn) -> pa.Column:
+        checks = [pa.Check(_judge(holds), name=rule) for rule, holds in _conditions(column)]
+        return pa.Column(_judged_type(column), nullable=not column.required, checks=checks)
+
+    try:
+        pa.DataFrameSchema({c.name: pandera_column(c) for c in columns}).validate(frame, lazy=True)
+    except pa.errors.SchemaErrors as found:
+        cases: pl.DataFrame = found.failure_cases
+        return cases
+    raise AssertionError(f"polars finds a rule broken in {list(frame.columns)}, pandera does not")
+
+
+def _judged_type(column: FormColumn) -> pl.DataType:
     # pandera 0.35 casts what breaks a check to text, which polars cannot do with a duration: it judges microseconds.
-    judged_type = pl.Int64() if column.type == "duration" else value_type
-    checks: list[pa.Check] = []
+    return pl.Int64() if column.type == "duration" else column.frame_type
+
+
+def _conditions(column: FormColumn) -> list[tuple[str, _Holds]]:
+    """Give the rules of a column that judge its values, by rule code; `required` is none of them."""
+    value_type, judged_type = column.frame_type, _judged_type(column)
+    conditions: list[tuple[str, _Holds]] = []
     if column.minimum is not None or column.maximum is not None:
         least, most = (
             None if v is None else pl.lit(v, dtype=value_type).cast(judged_type)
             for v in (column.minimum, column.maximum)
         )
-        checks.append(_check("range", lambda cell: _between(cell, least, most)))
+        conditions.append(("range", lambda cell: _between(cell, least, most)))
     if column.choices:
         choices = pl.Series(list(column.choices), dtype=value_type).cast(judged_type)
-        checks.append(_check("choice", lambda cell: cell.is_in(choices.implode())))
+        conditions.append(("choice", lambda cell: cell.is_in(choices.implode())))
     if column.max_length is not None:
-        checks.append(_check("length", lambda cell: cell.str.len_chars() <= column.max_length))
+        conditions.append(("length", lambda cell: cell.str.len_chars() <= column.max_length))
     if column.pattern is not None:
-        checks.append(_check("pattern", lambda cell: cell.str.contains(column.pattern or "")))
-    return pa.Column(judged_type, nullable=not column.required, checks=checks)
+        conditions.append(("pattern", lambda cell: cell.str.contains(column.pattern or "")))
+    return conditions
 
 
 def _between(cell: pl.Expr, least: pl.Expr | None, most: pl.Expr | None) -> pl.Expr:
@@ -117,8 +152,5 @@ def _between(cell: pl.Expr, least: pl.Expr | None, most: pl.Expr | None) -> pl.E
     return (cell >= least) & (cell <= most)
 
 
-def _check(rule: str, holds: Callable[[pl.Expr], pl.Expr]) -> pa.Check:
-    def judge(frame: PolarsData) -> pl.LazyFrame:
-        return frame.lazyframe.select(holds(pl.col(frame.key or "*")))
-
-    return pa.Check(judge, name=rule)
+def _judge(holds: _Holds) -> Callable[[PolarsData], pl.LazyFrame]:
+    return lambda frame: frame.lazyframe.select(holds(pl.col(frame.key or "*")))
