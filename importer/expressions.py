@@ -117,7 +117,7 @@ def render(template: str, variables: Mapping[str, Json]) -> Json:
     parts: list[str] = []
     end = length = 0
     for match in _BRACES.finditer(template):
-        parts += [template[end : match.start()], _as_text(find(match[1], variables, within=template))]
+        parts += [template[end : match.start()], as_text(find(match[1], variables, within=template))]
         end = match.end()
         length += len(parts[-1])
         if length > MOST_ELEMENTS:
@@ -388,7 +388,8 @@ def _to_number(value: Json) -> Json:
     raise TypeError(f"{_shown(value)} is no number")
 
 
-def _as_text(value: Json) -> str:
+def as_text(value: Json) -> str:
+    """Return a value as a template writes it into a text: texts as they are, other values as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -403,7 +404,7 @@ FUNCTIONS: Mapping[str, Callable[..., Json]] = {
     "number": _to_number,
     "round": _rounded,
     "starts_with": _text_only(str.startswith),
-    "text": _as_text,
+    "text": as_text,
     "trim": _text_only(str.strip),
     "upper": _text_only(str.upper),
 }

@@ -32,16 +32,21 @@ from dataclasses import dataclass
 from typing import Any, Literal, LiteralString, cast
 
 from importer import lease as leases
+from importer import outbox_message
 from importer.db import Connection, Jsonb, statements
 from importer.display import table
 from importer.errors import FormDisabledError, JobConflictError, JobNotFoundError, JobStateError, LeaseLostError
 from importer.lease import Lease, Leased
 
 Status = Literal["pending", "running", "success", "partial_success", "failed", "cancelled"]
+Kind = Literal["import", "undo"]
 How = Literal["finished", "refused", "failed", "handed_back", "retry", "cancelled", "interrupted"]
 
 #: The statuses of a job that has come to its end.
 ENDED: frozenset[str] = frozenset({"success", "partial_success", "failed", "cancelled"})
+
+#: Topic of the outbox message that every end of a job writes in its transaction; its payload is the announcement.
+TOPIC = "import_ended"
 
 _ST = statements("import_job")
 
@@ -92,6 +97,15 @@ class Job:
     finished_at: dt.datetime | None
     #: When a waiting job becomes due.
     due_at: dt.datetime | None
+    #: `import`, or `undo`: takes back what its parent did.
+    kind: Kind
+    #: The job whose failed rows this one sends again, or that it undoes.
+    parent_id: int | None
+    #: Of the rows in the table: those that were there and changed (`on_clash: update`).
+    updated_rows: int
+    #: When its rows were taken back, and by which job.
+    undone_at: dt.datetime | None
+    undone_by: int | None
     #: The earlier job, when the call that returned this one made none.
     submitted_before: Job | None = None
 
@@ -143,6 +157,9 @@ class Work:
     skipped_rows: int
     definition: Mapping[str, Any]
     digest: str
+    kind: Kind
+    parent_id: int | None
+    only_changes: bool
 
     @property
     def cursor(self) -> int:
@@ -341,6 +358,7 @@ def cancel(conn: Connection, job_id: int, *, error: str | None = None) -> Job:
         if row is None:
             raise JobStateError(job_id, found.status, "it has ended and cannot be cancelled")
         conn.execute(_ST["end_attempt"], {"id": job_id, "how": "cancelled"})
+        _announce(conn, job_id)
         return found
 
 
@@ -374,6 +392,7 @@ def fail_exhausted(conn: Connection) -> list[int]:
         ids = [int(row["id"]) for row in leases.fail_exhausted(conn, Leased.IMPORT_JOBS)]
         for job_id in ids:
             conn.execute(_ST["end_attempt"], {"id": job_id, "how": "interrupted"})
+            _announce(conn, job_id)
         return ids
 
 
@@ -389,7 +408,9 @@ def work(conn: Connection, lease: Lease) -> Work:
     return Work(**{**row, "replaces": tuple(row["replaces"])})
 
 
-def move_cursor(conn: Connection, lease: Lease, *, cursor: int, success: int, failed: int, skipped: int) -> None:
+def move_cursor(
+    conn: Connection, lease: Lease, *, cursor: int, success: int, failed: int, skipped: int, updated: int = 0
+) -> None:
     """Count a batch in the transaction that wrote it; `cursor` is where the batch began.
 
     Raises:
@@ -403,6 +424,7 @@ def move_cursor(conn: Connection, lease: Lease, *, cursor: int, success: int, fa
         "success": success,
         "failed": failed,
         "skipped": skipped,
+        "updated": updated,
     }
     if conn.execute(_ST["move_cursor"], params).fetchone() is None:
         raise _lost(lease)
@@ -441,6 +463,7 @@ def _end(conn: Connection, lease: Lease, statement: str, how: How, params: Mappi
         if row is None:
             raise _lost(lease)
         conn.execute(_ST["end_attempt"], {"id": lease.id, "how": how})
+        _announce(conn, lease.id)
         return cast(Status, row["status"])
 
 
@@ -449,6 +472,7 @@ def fail(conn: Connection, lease: Lease, *, error: str) -> None:
     with conn.transaction():
         leases.end(conn, lease, status="failed", error=error)
         conn.execute(_ST["end_attempt"], {"id": lease.id, "how": "failed"})
+        _announce(conn, lease.id)
 
 
 def hand_back(conn: Connection, lease: Lease) -> None:
@@ -462,8 +486,23 @@ def hand_back(conn: Connection, lease: Lease) -> None:
 def retry_later(conn: Connection, lease: Lease, *, delay: dt.timedelta, error: str) -> None:
     """Let the job wait again after a failure of the world or of the code; failed when its attempts are used up."""
     with conn.transaction():
-        leases.retry_later(conn, lease, delay=delay, error=error)
+        status = leases.retry_later(conn, lease, delay=delay, error=error)
         conn.execute(_ST["end_attempt"], {"id": lease.id, "how": "retry"})
+        if status in ENDED:
+            _announce(conn, lease.id)
+
+
+def announcement(conn: Connection, job_id: int) -> dict[str, Any]:
+    """Give what is announced of a job: job_id, fence, form, form_version, file_name, status, counts, reason, error."""
+    row = conn.execute(_ST["announcement"], {"id": job_id}).fetchone()
+    if row is None:
+        raise JobNotFoundError(job_id)
+    return row
+
+
+def _announce(conn: Connection, job_id: int) -> None:
+    """Write the outbox message about the end of a job in the transaction that ends it."""
+    outbox_message.put(conn, topic=TOPIC, key=f"import_job:{job_id}", payload=announcement(conn, job_id))
 
 
 def to_replace(conn: Connection, ids: Sequence[int]) -> list[tuple[int, Mapping[str, Any]]]:

@@ -49,17 +49,19 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 import uuid
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum
 from functools import cache
 from typing import Any
 
-from importer.db import Connection, sql, statements
+from importer.db import Connection, Database, sql, statements
 from importer.errors import LeaseLostError
+from importer.settings import Rhythm
 
 #: The longest `last_error` that is kept.
 LONGEST_ERROR = 2000
@@ -79,6 +81,8 @@ class _Words:
     failed: str
     #: All states that a row does not leave by itself, `failed` among them.
     ended: tuple[str, ...]
+    #: What a claim asks of a waiting row besides: the name of a predicate in `sql/statements/lease.sql`.
+    also: str = "any_row"
 
 
 class Leased(Enum):
@@ -112,6 +116,7 @@ class Leased(Enum):
         held="delivering",
         failed="dead",
         ended=("dispatched", "dead"),
+        also="head_of_its_key",
     )
 
     def __repr__(self) -> str:
@@ -217,7 +222,7 @@ def fenced(conn: Connection, lease: Lease) -> Iterator[Connection]:
 
 
 def hand_back(conn: Connection, lease: Lease) -> None:
-    """Let the row wait again, due at once, and give its attempt back: the end of a graceful stop.
+    """Let the row wait again, due at once in its old place, and give its attempt back: the end of a graceful stop.
 
     Raises `LeaseLostError`.
     """
@@ -231,6 +236,14 @@ def retry_later(conn: Connection, lease: Lease, *, delay: timedelta, error: str)
     """
     row = _write(conn, lease, "retry_later", {"delay": delay, "error": storable(error)})
     return str(row["status"])
+
+
+def postpone(conn: Connection, lease: Lease, *, delay: timedelta, error: str) -> None:
+    """Let the row wait for `delay` and give its attempt back: nothing failed, but this worker cannot do it.
+
+    Raises `LeaseLostError`.
+    """
+    _write(conn, lease, "postpone", {"delay": delay, "error": storable(error)})
 
 
 def end(conn: Connection, lease: Lease, *, status: str, error: str | None = None) -> None:
@@ -250,6 +263,67 @@ def fail_exhausted(conn: Connection, table: Leased) -> list[dict[str, Any]]:
     together with whatever else the end of a row demands. Rows that another transaction has locked are passed over.
     """
     return conn.execute(_statement(table, "fail_exhausted")).fetchall()
+
+
+def exhausted(conn: Connection, table: Leased, *, limit: int = 100) -> list[tuple[int, int]]:
+    """Name the rows whose lease ran out at their last attempt, by id and fence; nothing is locked.
+
+    For rooms that must lock other rows first; then `fail_exhausted_one` in the same transaction.
+    """
+    rows = conn.execute(_statement(table, "exhausted"), {"limit": limit}).fetchall()
+    return [(int(row["id"]), int(row["fence"])) for row in rows]
+
+
+def fail_exhausted_one(conn: Connection, table: Leased, id: int, fence: int) -> str | None:  # noqa: A002 - the column
+    """Fail a row that `exhausted` named, unless it changed since; return its error, or None when it did."""
+    row = conn.execute(_statement(table, "fail_exhausted_one"), {"id": id, "fence": fence}).fetchone()
+    return None if row is None else str(row["last_error"])
+
+
+def slices(
+    db: Database,
+    table: Leased,
+    *,
+    holder: str,
+    rhythm: Rhythm,
+    limit: int | None = None,
+    stopping: Callable[[], bool] = lambda: False,
+) -> Iterator[Lease]:
+    """Yield due rows one by one, claimed in slices of `rhythm.batch`, until none is due or `limit` were yielded.
+
+    Each is to be ended, postponed or left to run out before the next is asked for. The rest of a slice is renewed
+    while it waits its turn, and handed back when `stopping` says so or the caller breaks off; a row that was lost
+    meanwhile is passed over.
+    """
+    left = limit
+    while (left is None or left > 0) and not stopping():
+        size = rhythm.batch if left is None else min(rhythm.batch, left)
+        with db.connection() as conn:
+            rest = claim(conn, table, holder=holder, ttl=rhythm.lease, limit=size)
+        if not rest:
+            return
+        left = None if left is None else left - len(rest)
+        renewed = time.monotonic()
+        try:
+            while rest and not stopping():
+                if time.monotonic() - renewed > rhythm.lease.total_seconds() / 3:
+                    rest, renewed = _kept(db, rest, renew), time.monotonic()
+                    continue
+                yield rest.pop(0)
+        finally:
+            if rest:
+                _kept(db, rest, hand_back)
+
+
+def _kept(db: Database, rest: list[Lease], write: Callable[[Connection, Lease], None]) -> list[Lease]:
+    """Renew or hand back each; return those that were still ours."""
+    kept = []
+    with db.connection() as conn:
+        for lease in rest:
+            with suppress(LeaseLostError):
+                write(conn, lease)
+                kept.append(lease)
+    return kept
 
 
 def storable(error: str) -> str:
@@ -273,4 +347,5 @@ def _statement(table: Leased, name: str) -> sql.Composed:
         waiting=sql.Literal(table.waiting),
         held=sql.Literal(table.held),
         failed=sql.Literal(table.failed),
+        also=statements("lease")[table.value.also],
     )

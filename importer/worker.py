@@ -6,6 +6,9 @@ for each kind of work: due(db, holder) -> how many were done        nothing done
                                                                     run-out lease
 ```
 
+`work` goes through the kinds until nothing is due. `follow` runs the loop in two lanes, a thread each: what takes
+milliseconds (timers, outbox messages) and what takes minutes (imports), so that neither waits for the other.
+
 A worker has no register and no rescuer: whoever asks next finds an expired lease due again. It survives a restart of
 the database, also in the middle of a job: what was committed stands, and the rest is due when the lease runs out.
 NOTIFY only wakes it early; where a pooler swallows notifications, polling goes on.
@@ -19,14 +22,17 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 
-from importer import import_job, import_run
+from importer import import_job, import_run, outbox_message, timer_job
 from importer.batch import Progress, Ran, run
-from importer.db import Connection, Database, connect
+from importer.db import Connection, Database, connect, statements
 from importer.errors import DatabaseError, LeaseLostError
 from importer.import_job import Job
 from importer.lease import Lease, holder_name
+from importer.settings import Rhythm, Settings
 from importer.store import Store
+from importer.workflow import import_route, timers_due
 
 log = logging.getLogger(__name__)
 
@@ -111,6 +117,54 @@ def imports_due(
     return sum(1 for _ in run_due(db, limit=limit, stopping=stopping, run_ref=run_ref, holder=holder))
 
 
+def messages_due(db: Database, holder: str, *, limit: int | None = None, stopping: Stopping = lambda: False) -> int:
+    """Deliver due outbox messages by their routes; return how many were tried."""
+    routes = {import_job.TOPIC: import_route(db.settings)}
+    return outbox_message.relay(db, holder, routes, limit=limit, stopping=stopping)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """A kind of work."""
+
+    #: What counts call it: its table.
+    name: str
+    #: What its holders are called.
+    holder: str
+    #: Does what is due, at most `limit`, until `stopping`; returns how many were done.
+    due: Callable[..., int]
+    #: Seconds until something becomes due.
+    next_moment_s: Callable[[Connection], float | None]
+    #: Its settings.
+    rhythm: Callable[[Settings], Rhythm]
+
+
+TIMERS = Kind(
+    name="timer_jobs",
+    holder="timer",
+    due=timers_due,
+    next_moment_s=timer_job.next_moment_s,
+    rhythm=lambda settings: settings.timers,
+)
+MESSAGES = Kind(
+    name="outbox_messages",
+    holder="outbox",
+    due=messages_due,
+    next_moment_s=outbox_message.next_moment_s,
+    rhythm=lambda settings: settings.timers,
+)
+IMPORTS = Kind(
+    name="import_jobs",
+    holder="import",
+    due=imports_due,
+    next_moment_s=import_job.next_moment_s,
+    rhythm=lambda settings: settings.imports,
+)
+
+#: The lanes of `follow`; `work` goes through all of them in order.
+LANES = ((TIMERS, MESSAGES), (IMPORTS,))
+
+
 def work(
     *,
     db: Database | None = None,
@@ -118,39 +172,95 @@ def work(
     stopping: Stopping = lambda: False,
     run_ref: str | None = None,
 ) -> dict[str, int]:
-    """Run what is due, here, and return how many of each kind: `{"import_jobs": 3}`. `limit` is the most per kind."""
+    """Run what is due, here, until nothing is, and return how many of each kind.
+
+    Such as `{"timer_jobs": 1, "outbox_messages": 2, "import_jobs": 3}`. `limit` is the most per kind.
+    """
     if db is None:
         with connect() as own:
             return work(db=own, limit=limit, stopping=stopping, run_ref=run_ref)
-    return {"import_jobs": imports_due(db, holder_name("import"), limit=limit, stopping=stopping, run_ref=run_ref)}
+    kinds = [kind for lane in LANES for kind in lane]
+    done = dict.fromkeys((kind.name for kind in kinds), 0)
+    while True:
+        before = sum(done.values())
+        for kind in kinds:
+            left = None if limit is None else limit - done[kind.name]
+            if left is None or left > 0:
+                more = {"run_ref": run_ref} if kind is IMPORTS else {}
+                done[kind.name] += kind.due(db, holder_name(kind.holder), limit=left, stopping=stopping, **more)
+        if sum(done.values()) == before or stopping():
+            return done
 
 
 def follow(
     db: Database, *, stop: threading.Event, on_pass: Callable[[Mapping[str, int]], None] = lambda _counts: None
 ) -> None:
-    """Run what is due until `stop` is set, waiting for a notification in between; outlives restarts of the database."""
-    rhythm = db.settings.imports
+    """Run what is due until `stop` is set, waiting for a notification in between; outlives restarts of the database.
+
+    `on_pass` is called after each pass of a lane with the counts of its kinds.
+    """
+    failed: list[BaseException] = []
+
+    def aside(lane: tuple[Kind, ...]) -> None:
+        try:
+            _follow(db, lane, stop, on_pass)
+        except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits
+            failed.append(error)
+            stop.set()
+
+    threads = [threading.Thread(target=aside, args=(lane,), name=lane[0].name, daemon=True) for lane in LANES[:-1]]
+    for thread in threads:
+        thread.start()
+    try:
+        _follow(db, LANES[-1], stop, on_pass)
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    if failed:
+        raise failed[0]
+
+
+def _follow(
+    db: Database, lane: tuple[Kind, ...], stop: threading.Event, on_pass: Callable[[Mapping[str, int]], None]
+) -> None:
+    rhythm = lane[0].rhythm(db.settings)
     stop.wait(rhythm.start_delay.total_seconds())
     while not stop.is_set():
         try:
             with db.dedicated() as conn:
+                conn.execute(statements("connection")["name_worker"])
                 conn.execute(import_job.LISTEN)
-                _serve(db, conn, stop, on_pass)
+                _serve(db, lane, conn, stop, on_pass)
         except DatabaseError as error:
             log.warning("database: %s; trying again in %.0f s", error, rhythm.poll.total_seconds())
             stop.wait(rhythm.poll.total_seconds())
 
 
-def _serve(db: Database, conn: Connection, stop: threading.Event, on_pass: Callable[[Mapping[str, int]], None]) -> None:
-    poll_s = db.settings.imports.poll.total_seconds()
+def _serve(
+    db: Database,
+    lane: tuple[Kind, ...],
+    conn: Connection,
+    stop: threading.Event,
+    on_pass: Callable[[Mapping[str, int]], None],
+) -> None:
     while not stop.is_set():
-        counts = work(db=db, limit=db.settings.imports.batch, stopping=stop.is_set)
+        counts = {
+            kind.name: kind.due(
+                db, holder_name(kind.holder), limit=kind.rhythm(db.settings).batch, stopping=stop.is_set
+            )
+            for kind in lane
+        }
         on_pass(counts)
         if any(counts.values()):
             continue
-        moment_s = import_job.next_moment_s(conn)
-        wait_s = poll_s if moment_s is None else min(poll_s, max(moment_s, 0.0))
-        _wait(conn, stop, wait_s)
+        waits_s = [kind.rhythm(db.settings).poll.total_seconds() for kind in lane]
+        waits_s += [moment_s for kind in lane if (moment_s := kind.next_moment_s(conn)) is not None]
+        _wait(conn, stop, max(min(waits_s), SHORTEST_WAIT_S))
+
+
+#: The shortest wait of a worker that found nothing to do: what looked due may be locked by another just now.
+SHORTEST_WAIT_S = 0.01
 
 
 def _wait(conn: Connection, stop: threading.Event, seconds: float) -> None:

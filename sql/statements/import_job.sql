@@ -57,6 +57,8 @@ from rowlease.import_jobs_seen
 where form_name = %(form_name)s
     and content_hash = %(content_hash)s
     and replaced_by is null
+    and undone_at is null
+    and kind = 'import'
 order by
     (status in ('success', 'partial_success')) desc,
     (status in ('pending', 'running')) desc,
@@ -96,6 +98,7 @@ where id = %(id)s
     and status in ('failed', 'cancelled')
     and total_rows is null
     and replaced_by is null
+    and undone_at is null
 returning id
 
 -- name: wake
@@ -122,7 +125,7 @@ limit %(limit)s
 -- What a holder needs to run the job.
 select
     j.form_name, j.form_version, j.file_name, j.content_hash, j.size_bytes, j.sheet, j.create_table, j.batch_rows,
-    j.replaces, j.success_rows, j.failed_rows, j.skipped_rows, f.definition, f.digest
+    j.replaces, j.success_rows, j.failed_rows, j.skipped_rows, f.definition, f.digest, j.kind, j.parent_id, j.only_changes
 from rowlease.import_jobs as j
 join rowlease.forms as f
     on f.name = j.form_name
@@ -204,7 +207,8 @@ where job_id = %(id)s
 update rowlease.import_jobs
 set success_rows = success_rows + %(success)s,
     failed_rows = failed_rows + %(failed)s,
-    skipped_rows = skipped_rows + %(skipped)s
+    skipped_rows = skipped_rows + %(skipped)s,
+    updated_rows = updated_rows + %(updated)s
 where id = %(id)s
     and fence = %(fence)s
     and status = 'running'
@@ -246,6 +250,7 @@ set status = 'failed',
     success_rows = 0,
     failed_rows = 0,
     skipped_rows = 0,
+    updated_rows = 0,
     fence = fence + 1,
     holder = null,
     lease_until = null,
@@ -314,3 +319,11 @@ select extract(epoch from least(
 -- name: listen
 -- A worker hears of new jobs at once.
 listen rowlease
+
+-- name: announcement
+-- What is announced of a job that has ended; its fence tells this end from an earlier one.
+select
+    id as job_id, fence, form_name as form, form_version, file_name, status, total_rows, success_rows, failed_rows,
+    skipped_rows, reason, last_error as error
+from rowlease.import_jobs_seen
+where id = %(id)s

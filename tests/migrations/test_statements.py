@@ -29,6 +29,12 @@ FILLED: dict[str, sql.Composable] = {
     "columns": sql.SQL("site_code, day, cost"),
     "match": sql.SQL("t.site_code = s.site_code"),
     "schema": sql.Identifier("public"),
+    "key": sql.SQL("t.site_code"),
+    "held": sql.SQL("t.day, t.cost"),
+    "given": sql.SQL("s.day as day, s.cost as cost"),
+    "differs": sql.SQL("(t.day, t.cost) is distinct from (s.day, s.cost)"),
+    "changes": sql.SQL("day = s.day, cost = s.cost"),
+    "unchanged": sql.SQL("(t.day, t.cost) is not distinct from (a.day, a.cost)"),
 }
 
 NAMED = [
@@ -45,6 +51,7 @@ def leased(table: Leased) -> dict[str, sql.Composable]:
     return {
         "table": sql.Identifier("rowlease", table.table),
         **{key: sql.Literal(word) for key, word in words.items()},
+        "also": statements("lease")[table.value.also],
     }
 
 
