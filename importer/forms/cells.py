@@ -19,6 +19,7 @@ from importer.forms.form import FormColumn, Locale
 from importer.forms.locale_text import NumberText
 from importer.forms.misfits import Judge, Misfit
 from importer.forms.moment_text import dates_from_text, datetimes_from_text, formats_for, times_from_text
+from importer.forms.plain_serials import plain_days, plain_moments
 
 #: Values of one kind's cells (String, null for cells of other kinds) to the column's type, null where unsure.
 _Cast = Callable[[pl.Series], pl.Series]
@@ -133,10 +134,16 @@ def _casts(column: FormColumn, locale: Locale, *, date_1904: bool) -> dict[Kind,
 
 def _moment_casts(column: FormColumn, formats: tuple[str, ...], *, date_1904: bool) -> dict[Kind, _Cast]:
     def moments(values: pl.Series) -> pl.Series:
+        plain = plain_moments(values, date_1904=date_1904)
+        if plain is not None:
+            return plain
         read = _serials(values, serial.moments(pl.col("v"), date_1904=date_1904))
         return _filled_in(read, values, lambda left: datetimes_from_text(left, ()))
 
     def days(values: pl.Series) -> pl.Series:
+        plain = plain_days(values, date_1904=date_1904)
+        if plain is not None:
+            return plain
         read = moments(values)
         midnight = read.dt.time() == pl.time(0, 0, 0)
         return pl.select(pl.when(midnight).then(read.dt.date())).to_series()

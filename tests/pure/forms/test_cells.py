@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import importer.forms
+from importer.excel import serial
 from importer.excel.cells import Kind
 from importer.forms import COLUMN_TYPES, ColumnType, Form, FormColumn, Locale
 from importer.forms.cells import ColumnTyper
@@ -278,3 +279,24 @@ def test_the_frame_type_of_a_decimal_follows_its_scale() -> None:
     """Declared places are kept; without a declaration there is room for 18."""
     assert _column("decimal(12, 2)").frame_type == pl.Decimal(38, 2)
     assert _column("decimal").frame_type == pl.Decimal(38, 18)
+
+
+_serials_written = st.one_of(
+    st.integers(-2, 2_958_470).map(str),
+    st.floats(0, 2_958_467).map(repr),
+    st.builds("{}.{}".format, st.sampled_from([0, 59, 60, 61, 2_957_002, 2_957_003, 2_958_464, 2_958_465]), digits),
+)
+
+
+@given(st.sampled_from(["date", "datetime"]), st.lists(_serials_written, min_size=1), st.booleans())
+def test_the_short_cut_for_serials_gives_what_serials_are(
+    type_: ColumnType, serials: list[str], date_1904: bool
+) -> None:
+    """A column of common days comes out as each of its cells does by the exact conversion of the reader."""
+    declared = FormColumn(name="c", title="c", type=type_)
+
+    typed = ColumnTyper(declared, Locale(), date_1904=date_1904).typed(column([(Kind.DATETIME, s) for s in serials]))
+
+    exact = pl.select(serial.moments(pl.lit(pl.Series(serials)), date_1904=date_1904)).to_series().to_list()
+    days = [None if m is None or m.time() != dt.time() else m.date() for m in exact]
+    assert typed.values.to_list() == (exact if type_ == "datetime" else days)
