@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from importer.excel.compiled_scan import COMPILED, CompiledScanner
 from importer.excel.exact_scan import ExactScanner
 from importer.excel.limits import Limits
+from importer.excel.plain_head import plain_prefix
 from importer.excel.plain_scan import PlainScanner
 from importer.excel.raw_cells import RawCells, RawGrid, SheetCounts
 
@@ -19,7 +20,6 @@ _ENOUGH_CELLS = 131_072
 _MOST_HEAD_BYTES = 1024 * 1024
 _RUN_BYTES = 4 * 1024 * 1024
 _DATA = re.compile(rb"<(?:([A-Za-z_][A-Za-z0-9_.-]*):)?sheetData>")
-_ENCODING = re.compile(rb"^(?:\xef\xbb\xbf)?<\?xml[^>]*\sencoding\s*=\s*[\"']([^\"']*)[\"']")
 _PATIENCE = 4  # runs in a row that were not plain, after which only every eighth is tried
 
 
@@ -87,9 +87,9 @@ class _Scan:
         self._in_head = False
         head, rest = head[: match.end()], head[match.end() :]
         self._exact.feed(head)
-        encoding = _ENCODING.match(head)
-        if self._exact.between_rows and (encoding is None or encoding.group(1).lower() in {b"utf-8", b"us-ascii"}):
-            prefix = match.group(1).decode() + ":" if match.group(1) else ""
+        plain = plain_prefix(head, match)
+        if self._exact.between_rows and plain is not None:
+            prefix = plain.decode()
             if self._compiled and not prefix:
                 self._plain = CompiledScanner(head, self._limits, self._counts)
             else:

@@ -17,13 +17,13 @@ from importer.excel.limits import Limits
 from importer.excel.package import Package, read_package
 from importer.excel.raw_cells import SheetCounts
 from importer.excel.scan import scan
+from importer.excel.shared_strings import read_shared_strings
 from importer.excel.sniff import require_zip
-from importer.excel.strings import read_shared_strings
 from importer.excel.styles import read_style_kinds
 
 
-def open_workbook(path: str | Path, *, limits: Limits | None = None) -> Workbook:
-    """Open a workbook for reading; use it in a `with`.
+def open_workbook(path: str | Path, *, limits: Limits | None = None, compiled: bool = True) -> Workbook:
+    """Open a workbook for reading; use it in a `with`. `compiled=False` does without the compiled scanner.
 
     Reads the package, not yet a sheet. Raises `WorkbookError` with one of not_a_spreadsheet, empty_file, encrypted,
     corrupt, encoding, unsafe_xml, too_large, unsupported_format.
@@ -38,19 +38,21 @@ def open_workbook(path: str | Path, *, limits: Limits | None = None) -> Workbook
     except BaseException:
         file.close()
         raise
-    return Workbook(path, file, archive, package, limits)
+    return Workbook(path, file, archive, package, limits, compiled=compiled)
 
 
 class Workbook:
     """An open workbook: its sheets, and the cells of each as chunks."""
 
-    def __init__(self, path: Path, file: BinaryIO, archive: Archive, package: Package, limits: Limits) -> None:
+    def __init__(
+        self, path: Path, file: BinaryIO, archive: Archive, package: Package, limits: Limits, *, compiled: bool
+    ) -> None:
         self._file = file
         self._archive = archive
         self._package = package
         self._limits = limits
         self._notes: dict[int, SheetNotes] = {}
-        self._compiled = True
+        self._compiled = compiled
         self._plain = True  # a test sets it off to compare with the exact scanner alone
         #: where it was opened
         self.path = path
@@ -96,7 +98,7 @@ class Workbook:
     @cached_property
     def _kinds(self) -> CellKinds:
         styles = read_style_kinds(self._archive, self._package.styles, self._limits)
-        strings = read_shared_strings(self._archive, self._package.shared_strings, self._limits)
+        strings = read_shared_strings(self._archive, self._package.shared_strings, self._limits, plain=self._plain)
         return CellKinds(styles, strings)
 
     def _read(self, sheet: Sheet, rows: int) -> Iterator[Chunk]:
