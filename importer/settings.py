@@ -21,6 +21,9 @@ environment variable to change. A test or a notebook builds `Settings(...)` by h
 | `ROWLEASE_IMPORTS_BATCH` | most jobs per pass | 5 |
 | `ROWLEASE_IMPORTS_LEASE_S`, `_MAX_ATTEMPTS`, `_RETRY_DELAY_S` | the lease | 300, 5, 30 |
 | `ROWLEASE_TIMERS_...` (the same six) | timers | 5, 5, 20, 60, 5, 30 |
+| `ROWLEASE_TASKS_...` (the same six) | tasks; batch: the most tiny runs claimed at once | 5, 5, 250, 60, 5, 30 |
+| `ROWLEASE_LIMIT_...` (`_CELLS` and so on) | what a workbook may ask for | see `importer.excel.Limits` |
+| `ROWLEASE_SCANNER` | `off`: read plain sheets in Python although the compiled scanner is there | `auto` |
 
 Why root has a folder of its own: as root the embedded server runs as a user it creates, and every parent of its data
 directory is opened for reading and entering (o+rx). A home folder should not be opened so.
@@ -68,6 +71,7 @@ class Rhythm:
 
 IMPORTS = Rhythm()
 TIMERS = Rhythm(batch=20, lease=timedelta(seconds=60))
+TASKS = Rhythm(batch=250, lease=timedelta(seconds=60))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,6 +115,12 @@ class Settings:
     imports: Rhythm = IMPORTS
     #: Rhythm of timers.
     timers: Rhythm = TIMERS
+    #: Rhythm of durable tasks; attempts and delay are those of a task that names no others.
+    tasks: Rhythm = TASKS
+    #: Limits of a workbook that differ from the defaults, by the names of `importer.excel.Limits`.
+    limits: Mapping[str, int] = field(default_factory=dict)
+    #: Use the compiled scanner where it was built.
+    compiled_scanner: bool = True
 
     def __post_init__(self) -> None:
         """Refuse what cannot be used, by the name of its environment variable."""
@@ -120,7 +130,9 @@ class Settings:
         _require_positive("ROWLEASE_KEEP_FAULTS_DAYS", self.keep_faults_days)
         _require_positive("ROWLEASE_KEEP_WORKBOOKS_DAYS", self.keep_workbooks_days)
         _require_zone("ROWLEASE_TIME_ZONE", self.time_zone)
-        for section, rhythm in (("IMPORTS", self.imports), ("TIMERS", self.timers)):
+        for name, limit in self.limits.items():
+            _require_positive(f"{_LIMIT}{name.upper()}", limit)
+        for section, rhythm in (("IMPORTS", self.imports), ("TIMERS", self.timers), ("TASKS", self.tasks)):
             for name, variable in _RHYTHM_VARIABLES.items():
                 _require_positive(f"ROWLEASE_{section}_{variable}", getattr(rhythm, name))
 
@@ -156,6 +168,9 @@ class Settings:
             batch_rows=_count(given, "ROWLEASE_IMPORTS_BATCH_ROWS", 10_000),
             imports=_rhythm(given, "IMPORTS", IMPORTS),
             timers=_rhythm(given, "TIMERS", TIMERS),
+            tasks=_rhythm(given, "TASKS", TASKS),
+            limits=_limits(given),
+            compiled_scanner=_is_on(given, "ROWLEASE_SCANNER"),
         )
 
 
@@ -171,6 +186,20 @@ _RHYTHM_VARIABLES = {
     "max_attempts": "MAX_ATTEMPTS",
     "retry_delay": "RETRY_DELAY_S",
 }
+
+
+_LIMIT = "ROWLEASE_LIMIT_"
+
+
+def _limits(given: Mapping[str, str]) -> dict[str, int]:
+    return {name.removeprefix(_LIMIT).lower(): _count(given, name, 0) for name in given if name.startswith(_LIMIT)}
+
+
+def _is_on(given: Mapping[str, str], setting: str) -> bool:
+    word = given.get(setting, "auto").strip().lower()
+    if word not in {"auto", "off"}:
+        raise SettingsError(setting, f"{given[setting]!r} is neither auto nor off")
+    return word == "auto"
 
 
 def _rhythm(given: Mapping[str, str], section: str, default: Rhythm) -> Rhythm:

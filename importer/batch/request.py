@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from importer.batch.opened import opened
 from importer.db import Database
-from importer.excel import open_workbook
 from importer.forms import Form
 from importer.import_job import Request
 from importer.store import Store
@@ -22,7 +22,7 @@ def request_of(
         WorkbookError: the file is no workbook that can be read.
         StoreError: the file cannot be copied into the store.
     """
-    with open_workbook(path):
+    with opened(path, db.settings):
         pass
     stored = Store(db.settings.store).put(path)
     return Request(

@@ -107,7 +107,9 @@ class Workbook:
             raise WorkbookError("corrupt", f"the workbook is damaged: it does not say where its sheet {sheet.name} is")
         counts = SheetCounts()
         kinds = self._kinds
-        raw = scan(self._archive.pieces(part), part, self._limits, counts, plain=self._plain, compiled=self._compiled)
+        raw = scan(
+            self._archive.pieces_ahead(part), part, self._limits, counts, plain=self._plain, compiled=self._compiled
+        )
         blocks = (block for cells in raw for block in kinds.blocks(cells))
         yield from chunks_of(blocks, rows=rows, date_1904=self.date_1904)
         self._notes[sheet.position] = SheetNotes(
