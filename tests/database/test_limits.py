@@ -1,4 +1,4 @@
-"""Limits of workbooks are settings: named by the environment, refused when unknown, and they refuse what goes beyond."""
+"""Limits of workbooks are settings: named by the environment, refused when unknown, and they hold."""
 
 from __future__ import annotations
 
@@ -29,9 +29,11 @@ def test_a_limit_that_there_is_not_is_named(db: Database, tmp_path: Path) -> Non
     """A typo in a setting stops the import with the names there are."""
     path = site_workbook(tmp_path / "a.xlsx", 3)
 
-    with Database(db.conninfo, replace(db.settings, limits={"cell": 5})) as wrong:
-        with pytest.raises(im.SettingsError, match="ROWLEASE_LIMIT_CELL: there is no such limit; there are .*cells"):
-            im.import_workbook(path, form(), db=wrong, progress=False)
+    with (
+        Database(db.conninfo, replace(db.settings, limits={"cell": 5})) as wrong,
+        pytest.raises(im.SettingsError, match=r"ROWLEASE_LIMIT_CELL: there is no such limit; there are .*cells"),
+    ):
+        im.import_workbook(path, form(), db=wrong, progress=False)
 
 
 @pytest.mark.parametrize("variable", ["ROWLEASE_LIMIT_CELLS=0", "ROWLEASE_LIMIT_ROWS=many", "ROWLEASE_SCANNER=on"])
