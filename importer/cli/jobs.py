@@ -7,6 +7,8 @@ import logging
 import signal
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 
 import importer as im
@@ -30,15 +32,7 @@ from importer.worker import follow
 
 def work(arguments: argparse.Namespace) -> int:
     """Run queued jobs until stopped, or once."""
-    _log_to_stderr()
-    stop = threading.Event()
-
-    def ask_to_stop(_signal: int, _frame: FrameType | None) -> None:
-        stop.set()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, ask_to_stop)
-    with im.connect() as db:
+    with _asked_to_stop() as stop, _log_on_stderr(), im.connect() as db:
         if not arguments.once:
             follow(db, stop=stop)
             return 0
@@ -47,14 +41,38 @@ def work(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _log_to_stderr() -> None:
-    """Show what the worker says of itself, and no other package's chatter."""
+@contextmanager
+def _asked_to_stop() -> Iterator[threading.Event]:
+    """Give an event that SIGTERM and Ctrl-C set, until the block is left."""
+    stop = threading.Event()
+
+    def ask(_signal: int, _frame: FrameType | None) -> None:
+        stop.set()
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _log_on_stderr() -> Iterator[None]:
+    """Show what the worker says of itself, and no other package's chatter, until the block is left."""
+    log = logging.getLogger("importer")
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
-    log = logging.getLogger("importer")
-    log.handlers = [handler]
+    before = log.level, log.propagate
+    log.addHandler(handler)
     log.setLevel(logging.INFO)
     log.propagate = False
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(before[0])
+        log.propagate = before[1]
 
 
 def list_jobs(arguments: argparse.Namespace) -> int:
