@@ -10,7 +10,9 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 from typing import BinaryIO
 
 from importer.errors import WorkbookError
@@ -33,6 +35,7 @@ class Archive:
     def __init__(self, file: BinaryIO, limits: Limits) -> None:
         self._file = file
         self._limits = limits
+        self._reading = Lock()
         self._refuse_endless_directory()
         try:
             self._zip = zipfile.ZipFile(file)
@@ -101,6 +104,10 @@ class Archive:
         """Give the names of all parts, as written."""
         return [entry.filename for entry in self._parts.values()]
 
+    def pieces_ahead(self, part: str) -> Iterator[bytes]:
+        """Inflate a part in pieces, the next one in a thread while one is worked on."""
+        return read_ahead(self.pieces(part))
+
     def pieces(self, part: str, *, most_bytes: int | None = None, piece_bytes: int = PIECE_BYTES) -> Iterator[bytes]:
         """Inflate a part in pieces of at most `piece_bytes`, checking sizes as it goes and the checksum at the end."""
         key = _key(part)
@@ -155,8 +162,7 @@ class Archive:
         pending = b""
         while left or pending:
             if not pending:
-                self._file.seek(at)
-                pending = self._file.read(min(left, _READ_BYTES))
+                pending = self._read(at, min(left, _READ_BYTES))
                 if not pending:
                     raise _damaged(part, "the file ends within it")
                 at += len(pending)
@@ -184,10 +190,14 @@ class Archive:
                 raise _damaged(part, "it breaks off")
             yield piece
 
+    def _read(self, at: int, size: int) -> bytes:
+        with self._reading:  # two sheets may be read at once, each ahead in a thread of its own
+            self._file.seek(at)
+            return self._file.read(size)
+
     def _begin(self, part: str, entry: zipfile.ZipInfo) -> int:
         """Find where the bytes of an entry begin: after its own header, which may be longer than the directory says."""
-        self._file.seek(entry.header_offset)
-        header = self._file.read(_LOCAL_HEADER.size)
+        header = self._read(entry.header_offset, _LOCAL_HEADER.size)
         if len(header) != _LOCAL_HEADER.size or header[:4] != b"PK\x03\x04":
             raise _damaged(part, "the archive points to a wrong place")
         fields = _LOCAL_HEADER.unpack(header)
@@ -202,6 +212,15 @@ def _damaged(part: str, how: str) -> WorkbookError:
     return WorkbookError(
         "corrupt", f"the workbook is damaged: its part {part} cannot be read, {how}; get the file again or save it anew"
     )
+
+
+def read_ahead(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield pieces while the next one is being inflated in a thread (zlib does not need the GIL)."""
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="inflate") as pool:
+        coming = pool.submit(next, pieces, None)
+        while (piece := coming.result()) is not None:
+            coming = pool.submit(next, pieces, None)
+            yield piece
 
 
 def open_binary(path: Path) -> BinaryIO:

@@ -35,7 +35,7 @@ def read_shared_strings(archive: Archive, part: str | None, limits: Limits, *, p
     """
     if part is None:
         return SharedStrings(pl.Series([], dtype=pl.String), None)
-    return _Table(part, limits, plain=plain).read(archive.pieces(part))
+    return _Table(part, limits, plain=plain).read(archive.pieces_ahead(part))
 
 
 class _Table:
