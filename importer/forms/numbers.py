@@ -181,7 +181,7 @@ def _rounded_plain(values: pl.Series) -> pl.Series:
     exact = pl.select(pl.when(places <= _WIDE.scale).then(values)).to_series().cast(_WIDE, strict=False)
     # The power of ten is judged by the nearest double: where that is off, the number is so near to a power of ten that
     # 15 digits come out the same.
-    size = exact.cast(pl.Float64).abs()
+    size = values.cast(pl.Float64, strict=False).abs()
     exact = _where(exact, size < _BEYOND)
     power = pl.Series(_POWERS).search_sorted(size, side="right").cast(pl.Int8)
     return _rounded_by(exact, power, EXCEL_DIGITS + len(_POWERS) // 2)
@@ -204,9 +204,14 @@ def _rounded_scientific(values: pl.Series) -> pl.Series:
 def _rounded_by(exact: pl.Series, power: pl.Series, most: int) -> pl.Series:
     """Round each number to the places that leave it 15 digits; *power* counts from the smallest of `_POWERS`."""
     rounded = exact
+    few: list[tuple[pl.Series, pl.Series]] = []
     for k in power.unique().drop_nulls().to_list():
         places = max(0, min(_WIDE.scale, most - k))
-        own = power == k
-        part = exact.round(places, mode="half_away_from_zero")
-        rounded = part if own.all() else pl.select(pl.when(own).then(part).otherwise(rounded)).to_series()
+        at = (power == k).arg_true()
+        if 2 * len(at) > len(exact):
+            rounded = exact.round(places, mode="half_away_from_zero")
+        else:
+            few.append((at, exact.gather(at).round(places, mode="half_away_from_zero")))
+    for at, part in few:
+        rounded = rounded.scatter(at, part)
     return rounded
