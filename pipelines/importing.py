@@ -91,7 +91,7 @@ def import_file(context: Context, importer: Importer, form: im.Form, file: str, 
             force=config.force,
             batch_rows=config.batch_rows,
             create_table=settings.create_tables,
-            run_ref=context.run_id,
+            run_ref=context.run.run_id,
             progress=False,
             # Half a lease: a run that holds nothing for a whole one is taken for lost.
             wait=settings.imports.lease / 2,
@@ -104,7 +104,7 @@ def import_file(context: Context, importer: Importer, form: im.Form, file: str, 
             f"import job {job.id} ({job.file_name}) is {job.status} and another run or worker has it; nothing was done "
             "here. It goes on there, or by itself when that one's lease runs out."
         )
-    imported = _imported(context, importer, job, here=job.submitted_before is None or job.run_ref == context.run_id)
+    imported = _imported(context, importer, job, here=job.submitted_before is None or job.run_ref == context.run.run_id)
     if not imported.here:
         context.log.warning(
             f"the same content was imported before as import job {job.id}; set force to import it again"
@@ -156,7 +156,7 @@ def import_due(
         form=form.name if form else None,
         limit=limit,
         within=within,
-        run_ref=context.run_id,
+        run_ref=context.run.run_id,
         started=lambda job: progress_log(context, f"import job {job.id} ({job.form}, {job.file_name})"),
     ):
         if ran.job.ended:
@@ -180,7 +180,7 @@ def check_form(context: Context, importer: Importer, form: im.Form) -> None:
 
 
 def _imported(context: Context, importer: Importer, job: im.Job, *, here: bool = True) -> Imported:
-    imported = Imported(job=job, metadata=import_metadata(job, db=importer.db, run_id=context.run_id), here=here)
+    imported = Imported(job=job, metadata=import_metadata(job, db=importer.db, run_id=context.run.run_id), here=here)
     said = f"import job {job.id} ({job.form}, {job.file_name}): {job.status.replace('_', ' ')}"
     if job.status in {"failed", "cancelled"}:
         context.log.error(f"{said}: {job.last_error or imported.counts}")

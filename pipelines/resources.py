@@ -1,7 +1,7 @@
 """The importer as a Dagster resource: where the database, the store and the inbox are, and an open database."""
 
 import dataclasses
-from functools import lru_cache
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -52,15 +52,41 @@ class Importer(ConfigurableResource[Any]):
     @property
     def db(self) -> im.Database:
         """The database, opened and found migrated once per process."""
-        return _opened(self.settings())
+        return opened.of(self.settings())
 
     def forms(self) -> im.KnownForms:
         """The forms as they are now: files first, then what the database holds."""
         return im.known_forms(self.settings().forms_folder, db=self.db)
 
 
-@lru_cache(maxsize=4)
-def _opened(settings: im.Settings) -> im.Database:
-    # Sensors are asked every few seconds: an idle tick shall cost a query, not a connection and a look at the schema.
-    # A connection that died meanwhile is replaced by `Database` itself.
-    return im.connect(settings=settings)
+class Opened:
+    """Databases that this process has opened, by their settings.
+
+    Sensors are asked every few seconds: an idle tick shall cost a query, not a connection and a look at the schema. A
+    connection that died meanwhile is replaced by `Database` itself.
+    """
+
+    def __init__(self) -> None:
+        self._open: list[tuple[im.Settings, im.Database]] = []
+        self._guard = threading.Lock()
+
+    def of(self, settings: im.Settings) -> im.Database:
+        """The database of these settings, opened and found migrated when it is asked for first."""
+        with self._guard:
+            for known, db in self._open:
+                if known == settings:
+                    return db
+            db = im.connect(settings=settings)
+            self._open.append((settings, db))
+            return db
+
+    def close(self) -> None:
+        """Close them all."""
+        with self._guard:
+            for _, db in self._open:
+                db.close()
+            self._open.clear()
+
+
+#: Those of this process.
+opened = Opened()
