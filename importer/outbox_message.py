@@ -16,7 +16,8 @@ a key the order of commits is kept: a message is claimed only when no earlier on
 must see what was done; it writes in transactions of its own that renew the message's lease first, so that a relay that
 lost the message changes nothing. A topic nobody here has a route for waits.
 
-**Not guaranteed**: order across keys; that a message is delivered soon. A dead message does not hold up those behind it.
+**Not guaranteed**: order across keys; that a message is delivered soon. A dead message does not hold up those behind
+it.
 """
 
 from __future__ import annotations

@@ -131,7 +131,7 @@ def test_folders(tmp_path: Path) -> None:
     assert settings.store == tmp_path / "store"
     assert moved.store == Path.cwd() / "shelf"
     assert settings.forms_folder.is_absolute()
-    assert settings.inbox.is_absolute()
+    assert Path(settings.inbox).is_absolute()
 
 
 def test_data_folder_of_a_user(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,7 +139,7 @@ def test_data_folder_of_a_user(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     user = Settings.from_environment({"XDG_DATA_HOME": "/home/ann/.data"})
     monkeypatch.setattr("os.geteuid", lambda: 0)
-    root = Settings.from_environment({"XDG_DATA_HOME": "/root/.data"})
+    root = Settings.from_environment({"XDG_DATA_HOME": "/home/ann/.data"})
 
     assert user.data_folder == Path("/home/ann/.data/rowlease")
     assert root.data_folder == Path("/var/lib/rowlease")
