@@ -65,6 +65,18 @@ create table rowlease.import_attempts (
 CREATE INDEX import_attempts_open ON rowlease.import_attempts USING btree (job_id) WHERE (ended IS NULL);
 CREATE INDEX import_attempts_run ON rowlease.import_attempts USING btree (run_ref, began) WHERE (run_ref IS NOT NULL);
 
+create table rowlease.import_before_images (
+    job_id bigint not null,
+    source_row bigint not null,
+    row_key jsonb not null,
+    before jsonb not null,
+    after jsonb not null,
+    constraint import_before_images_pkey PRIMARY KEY (job_id, source_row),
+    constraint import_before_images_job_id_fkey FOREIGN KEY (job_id) REFERENCES rowlease.import_jobs(id) ON DELETE CASCADE,
+    constraint import_before_images_source_row_check CHECK ((source_row > 0))
+);
+comment on table rowlease.import_before_images is 'What rows held before an import updated them; needed to take the import back.';
+
 create table rowlease.import_jobs (
     id bigint not null generated always as identity,
     status text not null default 'pending'::text,
@@ -100,6 +112,12 @@ create table rowlease.import_jobs (
     skipped_rows bigint not null default 0,
     reason text,
     left_out jsonb,
+    kind text not null default 'import'::text,
+    parent_id bigint,
+    only_changes boolean not null default false,
+    updated_rows bigint not null default 0,
+    undone_at timestamp with time zone,
+    undone_by bigint,
     constraint import_jobs_pkey PRIMARY KEY (id),
     constraint import_jobs_batch_rows_check CHECK ((batch_rows > 0)),
     constraint import_jobs_content_hash_check CHECK ((content_hash ~ '^[0-9a-f]{64}$'::text)),
@@ -108,6 +126,8 @@ create table rowlease.import_jobs (
     constraint import_jobs_failed_rows_check CHECK ((failed_rows >= 0)),
     constraint import_jobs_form_name_form_version_fkey FOREIGN KEY (form_name, form_version) REFERENCES rowlease.forms(name, version),
     constraint import_jobs_held_has_holder CHECK (((status = 'running'::text) = (holder IS NOT NULL))),
+    constraint import_jobs_kind_known CHECK ((kind = ANY (ARRAY['import'::text, 'undo'::text]))),
+    constraint import_jobs_parent_id_fkey FOREIGN KEY (parent_id) REFERENCES rowlease.import_jobs(id),
     constraint import_jobs_replaced_by_fkey FOREIGN KEY (replaced_by) REFERENCES rowlease.import_jobs(id),
     constraint import_jobs_size_bytes_check CHECK ((size_bytes >= 0)),
     constraint import_jobs_skipped_rows_check CHECK ((skipped_rows >= 0)),
@@ -115,6 +135,10 @@ create table rowlease.import_jobs (
     constraint import_jobs_success_has_no_faults CHECK (((status <> 'success'::text) OR (failed_rows = 0))),
     constraint import_jobs_success_rows_check CHECK ((success_rows >= 0)),
     constraint import_jobs_total_rows_check CHECK ((total_rows >= 0)),
+    constraint import_jobs_undo_has_parent CHECK (((kind <> 'undo'::text) OR (parent_id IS NOT NULL))),
+    constraint import_jobs_undone_by_a_job CHECK (((undone_at IS NULL) = (undone_by IS NULL))),
+    constraint import_jobs_undone_by_fkey FOREIGN KEY (undone_by) REFERENCES rowlease.import_jobs(id),
+    constraint import_jobs_updates_are_successes CHECK (((updated_rows >= 0) AND (updated_rows <= success_rows))),
     constraint import_jobs_waiting_has_due_time CHECK (((status <> 'pending'::text) OR (due_at IS NOT NULL))),
     constraint leased_attempts_not_negative CHECK ((attempt_count >= 0)),
     constraint leased_error_is_short CHECK ((char_length(last_error) <= 2000)),
@@ -125,9 +149,11 @@ create table rowlease.import_jobs (
 );
 CREATE INDEX import_jobs_content ON rowlease.import_jobs USING btree (form_name, content_hash);
 CREATE INDEX import_jobs_created ON rowlease.import_jobs USING btree (created_at DESC, id DESC);
-CREATE UNIQUE INDEX import_jobs_identity ON rowlease.import_jobs USING btree (content_hash, form_name, form_version, COALESCE(sheet, ''::text)) WHERE ((NOT forced) AND (replaced_by IS NULL));
+CREATE UNIQUE INDEX import_jobs_identity ON rowlease.import_jobs USING btree (content_hash, form_name, form_version, COALESCE(sheet, ''::text)) WHERE ((NOT forced) AND (replaced_by IS NULL) AND (undone_at IS NULL) AND (kind = 'import'::text));
+CREATE INDEX import_jobs_parent ON rowlease.import_jobs USING btree (parent_id) WHERE (parent_id IS NOT NULL);
 CREATE INDEX import_jobs_run_out ON rowlease.import_jobs USING btree (lease_until) WHERE (status = 'running'::text);
 CREATE UNIQUE INDEX import_jobs_submit_key ON rowlease.import_jobs USING btree (submit_key);
+CREATE UNIQUE INDEX import_jobs_undo ON rowlease.import_jobs USING btree (parent_id) WHERE ((kind = 'undo'::text) AND (status = ANY (ARRAY['pending'::text, 'running'::text])));
 CREATE INDEX import_jobs_waiting ON rowlease.import_jobs USING btree (priority, due_at, created_at) WHERE (status = 'pending'::text);
 comment on column rowlease.import_jobs.due_at is 'When the row may be claimed; null: nothing to do.';
 comment on column rowlease.import_jobs.priority is '0 first to 3 last.';
@@ -275,6 +301,108 @@ comment on column rowlease.outbox_messages.holder is 'Who holds the lease; never
 comment on column rowlease.outbox_messages.lease_until is 'When others may claim the row although it is held.';
 comment on column rowlease.outbox_messages.attempt_count is 'Claims that ended in a crash or an error, the running one included.';
 comment on column rowlease.outbox_messages.started_at is 'When the row was claimed first.';
+
+create table rowlease.task_attempts (
+    run_id bigint not null,
+    fence bigint not null,
+    how text not null,
+    last_seen_at timestamp with time zone,
+    ended_at timestamp with time zone not null default rowlease.clock(),
+    error text,
+    constraint task_attempts_pkey PRIMARY KEY (run_id, fence),
+    constraint task_attempts_error_check CHECK ((char_length(error) <= 2000)),
+    constraint task_attempts_how_known CHECK ((how = ANY (ARRAY['error'::text, 'interrupted'::text, 'asleep'::text, 'waiting'::text, 'handed_back'::text]))),
+    constraint task_attempts_run_id_fkey FOREIGN KEY (run_id) REFERENCES rowlease.task_runs(id) ON DELETE CASCADE
+);
+
+create table rowlease.task_facts (
+    run_id bigint not null,
+    name text not null,
+    payload jsonb,
+    came_at timestamp with time zone not null default rowlease.clock(),
+    constraint task_facts_pkey PRIMARY KEY (run_id, name),
+    constraint task_facts_run_id_fkey FOREIGN KEY (run_id) REFERENCES rowlease.task_runs(id) ON DELETE CASCADE
+);
+
+create table rowlease.task_operations (
+    run_id bigint not null,
+    key text not null,
+    attempts integer not null default 1,
+    began_at timestamp with time zone not null default rowlease.clock(),
+    ended_at timestamp with time zone,
+    result jsonb,
+    constraint task_operations_pkey PRIMARY KEY (run_id, key),
+    constraint task_operations_attempts_check CHECK ((attempts > 0)),
+    constraint task_operations_run_id_fkey FOREIGN KEY (run_id) REFERENCES rowlease.task_runs(id) ON DELETE CASCADE
+);
+
+create table rowlease.task_runs (
+    id bigint not null generated always as identity,
+    status text not null default 'pending'::text,
+    due_at timestamp with time zone,
+    priority smallint not null default 2,
+    fence bigint not null default 0,
+    holder text,
+    lease_until timestamp with time zone,
+    attempt_count integer not null default 0,
+    max_attempts integer not null default 5,
+    last_heartbeat_at timestamp with time zone,
+    last_error text,
+    created_by text,
+    created_at timestamp with time zone not null default rowlease.clock(),
+    started_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    task_name text not null,
+    task_version integer not null,
+    input jsonb not null,
+    run_key text,
+    trace_id text not null,
+    waits_for text,
+    announces boolean not null default false,
+    result jsonb,
+    constraint task_runs_pkey PRIMARY KEY (id),
+    constraint leased_attempts_not_negative CHECK ((attempt_count >= 0)),
+    constraint leased_error_is_short CHECK ((char_length(last_error) <= 2000)),
+    constraint leased_fence_not_negative CHECK ((fence >= 0)),
+    constraint leased_holder_has_lease CHECK (((holder IS NULL) = (lease_until IS NULL))),
+    constraint leased_max_attempts_positive CHECK ((max_attempts > 0)),
+    constraint leased_priority_known CHECK (((priority >= 0) AND (priority <= 3))),
+    constraint task_runs_ended_has_time CHECK (((status = ANY (ARRAY['succeeded'::text, 'failed'::text, 'cancelled'::text])) = (finished_at IS NOT NULL))),
+    constraint task_runs_held_has_holder CHECK (((status = 'running'::text) = (holder IS NOT NULL))),
+    constraint task_runs_only_success_has_result CHECK (((result IS NULL) OR (status = 'succeeded'::text))),
+    constraint task_runs_only_waiting_waits CHECK (((waits_for IS NULL) OR (status = 'pending'::text))),
+    constraint task_runs_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'succeeded'::text, 'failed'::text, 'cancelled'::text]))),
+    constraint task_runs_task_name_check CHECK ((task_name <> ''::text)),
+    constraint task_runs_task_version_check CHECK ((task_version > 0))
+);
+CREATE UNIQUE INDEX task_runs_key ON rowlease.task_runs USING btree (task_name, run_key) WHERE (run_key IS NOT NULL);
+CREATE INDEX task_runs_run_out ON rowlease.task_runs USING btree (lease_until) WHERE (status = 'running'::text);
+CREATE INDEX task_runs_served ON rowlease.task_runs USING btree (task_name, task_version, priority, due_at, created_at) WHERE (status = 'pending'::text);
+CREATE INDEX task_runs_waiting ON rowlease.task_runs USING btree (priority, due_at, created_at) WHERE (status = 'pending'::text);
+comment on column rowlease.task_runs.due_at is 'When the row may be claimed; null: nothing to do.';
+comment on column rowlease.task_runs.priority is '0 first to 3 last.';
+comment on column rowlease.task_runs.fence is 'Rises whenever the right to the row changes; every write of a holder names it.';
+comment on column rowlease.task_runs.holder is 'Who holds the lease; never leaves the durable wing.';
+comment on column rowlease.task_runs.lease_until is 'When others may claim the row although it is held.';
+comment on column rowlease.task_runs.attempt_count is 'Claims that ended in a crash or an error, the running one included.';
+comment on column rowlease.task_runs.started_at is 'When the row was claimed first.';
+
+create table rowlease.task_steps (
+    run_id bigint not null,
+    name text not null,
+    result jsonb,
+    fence bigint not null,
+    ended_at timestamp with time zone not null default rowlease.clock(),
+    constraint task_steps_pkey PRIMARY KEY (run_id, name),
+    constraint task_steps_run_id_fkey FOREIGN KEY (run_id) REFERENCES rowlease.task_runs(id) ON DELETE CASCADE
+);
+
+create table rowlease.task_versions (
+    name text not null,
+    version integer not null,
+    served_at timestamp with time zone not null,
+    constraint task_versions_pkey PRIMARY KEY (name, version)
+);
 
 create table rowlease.timer_jobs (
     id bigint not null generated always as identity,
@@ -432,5 +560,46 @@ create view rowlease.import_jobs_seen as
     failed_rows,
     skipped_rows,
     reason,
-    left_out
+    left_out,
+    kind,
+    parent_id,
+    only_changes,
+    updated_rows,
+    undone_at,
+    undone_by
    FROM rowlease.import_jobs;
+
+create view rowlease.task_runs_seen as
+ SELECT id,
+    status,
+    due_at,
+    priority,
+    fence,
+    attempt_count,
+    max_attempts,
+    last_error,
+    created_by,
+    created_at,
+    started_at,
+    finished_at,
+    task_name,
+    task_version,
+    input,
+    run_key,
+    trace_id,
+    waits_for,
+    result,
+    status = 'running'::text AND lease_until < rowlease.clock() AS interrupted,
+    status = 'pending'::text AND (due_at IS NULL OR due_at > rowlease.clock()) AS asleep,
+    last_heartbeat_at AS last_seen_at,
+    lease_until,
+        CASE
+            WHEN status = 'pending'::text AND due_at <= rowlease.clock() AND NOT (EXISTS ( SELECT
+               FROM rowlease.task_versions known
+              WHERE known.name = run.task_name AND known.version = run.task_version AND known.served_at > (rowlease.clock() - '00:02:00'::interval))) THEN ((('no worker has looked for work of '::text || task_name) || ' version '::text) || task_version) || COALESCE(' since '::text || (( SELECT to_char((known.served_at AT TIME ZONE 'utc'::text), 'YYYY-MM-DD HH24:MI:SS "UTC"'::text) AS to_char
+               FROM rowlease.task_versions known
+              WHERE known.name = run.task_name AND known.version = run.task_version)), ''::text)
+            ELSE NULL::text
+        END AS unserved
+   FROM rowlease.task_runs run;
+comment on view rowlease.task_runs_seen is 'Task runs without their holders.';

@@ -13,7 +13,7 @@ from one rule: a batch is one transaction that begins by renewing the lease by i
 """
 
 from importer.batch.arrivals import Arrivals, Taken, TurnedAway, take_in
-from importer.batch.attempt import Progress, Ran, run
+from importer.batch.attempt import Ran, run
 from importer.batch.door import (
     cancel,
     due,
@@ -33,6 +33,7 @@ from importer.batch.door import (
 from importer.batch.dry_run import check
 from importer.batch.for_sender import fault_workbook, template
 from importer.batch.form_state import FormState, failed_rows_allowed, form_state, fresh_within
+from importer.batch.importing import Progress
 from importer.batch.known_forms import KnownForms, known_forms
 from importer.batch.proposals import form_from, suggest
 

@@ -4,6 +4,7 @@
 Batch (rows, accepted, faults) ──load──► inserted │ clashes │ refused
                                                       │          │
              key there from an ended job or no job: on_clash    `database` fault
+               (fault, skip, or update what differs)
              everything else: `unique` fault
 ──► Outcome (success, failed, skipped, faults): success + failed + skipped = rows of the batch
 ```
@@ -73,6 +74,8 @@ class Outcome:
     failed: int
     skipped: int
     faults: tuple[FaultRow, ...]
+    #: Of the successes: rows that were there and changed.
+    updated: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,30 +124,30 @@ def apply(
     if plan.target.unique_sets:
         lock(conn, plan.target)
     rows = batch.encoded or plan.encode(batch.accepted)
-    loaded = load(conn, plan.target, rows, job_id=plan.job_id, copying=copying)
-    others = {c.job_id for c in loaded.clashes if c.job_id is not None} - {plan.job_id}
-    ask = open_among or (lambda conn, ids: import_job.open_among(conn, sorted(ids)))
-    still_open = frozenset(ask(conn, others)) if others else frozenset()
+    clashing = _Clashing(conn, plan, open_among)
+    loaded = load(conn, plan.target, rows, job_id=plan.job_id, copying=copying, updating=clashing.updating)
     position = {name: at for at, name in enumerate(plan.names)}
     faults = list(plan.fault_rows(batch.faults))
     values = _Values(batch.accepted)
-    skipped = {clash.source_row for clash in loaded.clashes if _skips(plan, clash, still_open)}
+    skipped = {clash.source_row for clash in loaded.clashes if clashing.skips(clash)}
     for clash in loaded.clashes:
-        if clash.source_row not in skipped:
+        if clash.source_row not in skipped and not clashing.updates(clash):
             column = clash.columns[0]
             value = values.text(clash.source_row, column)
-            message = _clash_message(clash, plan.job_id, still_open)
-            faults.append((clash.source_row, column, "unique", value, message, position[column]))
+            faults.append((clash.source_row, column, "unique", value, clashing.message(clash), position[column]))
     for refused in loaded.refused:
         value = values.text(refused.source_row, refused.column) if refused.column else None
         faults.append(
             (refused.source_row, refused.column, "database", value, refused.message, position.get(refused.column, 0))
         )
+    success = loaded.inserted + len(loaded.updated)
+    left = len(skipped) + len(loaded.unchanged)
     return Outcome(
-        success=loaded.inserted,
-        failed=len(batch) - loaded.inserted - len(skipped),
-        skipped=len(skipped),
+        success=success,
+        failed=len(batch) - success - left,
+        skipped=left,
         faults=tuple(_one_a_cell(faults)),
+        updated=len(loaded.updated),
     )
 
 
@@ -154,24 +157,66 @@ def _one_a_cell(faults: Iterable[FaultRow]) -> Iterator[FaultRow]:
     return (next(same) for _, same in itertools.groupby(ordered, key=lambda fault: fault[:2]))
 
 
-def _skips(plan: Plan, clash: Clash, still_open: Collection[int]) -> bool:
-    """Whether the row is left out without a fault.
+class _Clashing:
+    """What becomes of rows whose values are in the table already."""
 
-    Its key is there from an earlier import that is not open any more.
-    """
-    if plan.form.on_clash != "skip" or clash.columns != plan.target.key or clash.job_id == plan.job_id:
-        return False
-    return clash.job_id not in still_open
+    def __init__(
+        self,
+        conn: Connection,
+        plan: Plan,
+        open_among: Callable[[Connection, Collection[int]], Collection[int]] | None,
+    ) -> None:
+        self._conn = conn
+        self._plan = plan
+        self._ask = open_among or (lambda conn, ids: import_job.open_among(conn, sorted(ids)))
+        self._open: dict[int, bool] = {}
 
+    def updating(self, clashes: Collection[Clash]) -> Collection[int]:
+        """The rows that update the row with their key: there from an earlier import, and all that they clash with."""
+        if self._plan.form.on_clash != "update":
+            return ()
+        by_row: dict[int, list[Clash]] = {}
+        for clash in clashes:
+            by_row.setdefault(clash.source_row, []).append(clash)
+        self._learn(clashes)
+        return [
+            row
+            for row, its in by_row.items()
+            if any(self._is_earlier(clash) for clash in its) and len({clash.place for clash in its}) == 1
+        ]
 
-def _clash_message(clash: Clash, job_id: int, still_open: Collection[int]) -> str:
-    what = " and ".join(clash.columns)
-    if clash.job_id == job_id:
-        return f"{what}: the same as in row {clash.first_row} of this sheet"
-    if clash.job_id is None:
-        return f"{what}: already in the table"
-    first = f"{what}: already in the table from row {clash.first_row} of import job {clash.job_id}"
-    return f"{first}, which is still running" if clash.job_id in still_open else first
+    def updates(self, clash: Clash) -> bool:
+        """Whether the row would update the other one, if it did not clash with a third."""
+        return self._plan.form.on_clash == "update" and self._is_earlier(clash)
+
+    def skips(self, clash: Clash) -> bool:
+        """Whether the row is left out without a fault."""
+        self._learn((clash,))
+        return self._plan.form.on_clash == "skip" and self._is_earlier(clash)
+
+    def message(self, clash: Clash) -> str:
+        """What the fault of a row says that clashes with another one."""
+        self._learn((clash,))
+        what = " and ".join(clash.columns)
+        if clash.job_id == self._plan.job_id:
+            return f"{what}: the same as in row {clash.first_row} of this sheet"
+        if clash.job_id is None:
+            return f"{what}: already in the table"
+        first = f"{what}: already in the table from row {clash.first_row} of import job {clash.job_id}"
+        return f"{first}, which is still running" if self._open[clash.job_id] else first
+
+    def _is_earlier(self, clash: Clash) -> bool:
+        """Whether the key is there from an earlier import that is not open any more, or from no import."""
+        if clash.columns != self._plan.target.key or clash.job_id == self._plan.job_id:
+            return False
+        return clash.job_id is None or not self._open[clash.job_id]
+
+    def _learn(self, clashes: Collection[Clash]) -> None:
+        """Ask once which of the other jobs are open: their rows may yet go."""
+        unknown = {c.job_id for c in clashes if c.job_id is not None} - {self._plan.job_id} - set(self._open)
+        if unknown:
+            still_open = frozenset(self._ask(self._conn, unknown))
+            self._open |= {job_id: job_id in still_open for job_id in unknown}
 
 
 class _Values:

@@ -15,7 +15,8 @@ from typing import Any
 import polars as pl
 
 from importer import import_job, import_run, inbox
-from importer.batch.attempt import Progress, run
+from importer.batch.attempt import run
+from importer.batch.importing import Progress
 from importer.batch.progress import bar
 from importer.batch.request import request_of
 from importer.batch.writer import At

@@ -16,10 +16,11 @@ from pathlib import Path
 import polars as pl
 
 from importer.batch.apply import FaultRow, Plan, apply, batches
-from importer.batch.attempt import CHUNK_ROWS
+from importer.batch.importing import CHUNK_ROWS
+from importer.batch.opened import opened
 from importer.db import Connection, Database, repeat_on_conflict
-from importer.excel import open_workbook
 from importer.forms import FAULT_SCHEMA, CheckedChunk, CheckReport, Form, Reading, SeenKeys, read_rows
+from importer.settings import Settings
 from importer.target import Target, compare, create, exists, lock
 
 #: Rules that only the table can answer, in words.
@@ -52,7 +53,7 @@ def check(
     if sheet is not None:
         form = dataclasses.replace(form, sheet=sheet)
     file = Path(path)
-    with open_workbook(file) as workbook:
+    with opened(file, Settings.from_environment() if db is None else db.settings) as workbook:
         reading = read_rows(workbook, form, chunk_rows=CHUNK_ROWS)
         chunks = _alone(reading, form) if db is None else _rolled_back(reading, form, db)
     return CheckReport(
@@ -75,7 +76,8 @@ def _alone(reading: Reading, form: Form) -> list[CheckedChunk]:
 
 def _rolled_back(reading: Reading, form: Form, db: Database) -> list[CheckedChunk]:
     plan = Plan(form=form, target=Target.of(form.to_dict()), job_id=_NO_JOB)
-    read = list(reading)
+    # As the import does: see importer.batch.importing.
+    read = _alone(reading, form) if form.on_clash == "update" else list(reading)
 
     def run() -> list[CheckedChunk]:
         with conn.transaction(force_rollback=True):

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from importer.batch.attempt import Progress
+    from importer.batch.importing import Progress
 
 
 @contextmanager

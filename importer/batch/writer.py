@@ -28,7 +28,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
-from typing import Literal, Self, TypeVar
+from typing import Literal, Protocol, Self, TypeVar
 
 from importer import import_job
 from importer.batch.apply import Batch, Outcome, Plan, apply
@@ -37,6 +37,14 @@ from importer.errors import DatabaseUnavailableError
 from importer.lease import Lease, fenced, renew
 
 T = TypeVar("T")
+
+
+class Apply(Protocol):
+    """What becomes of a batch in the fenced transaction: `importer.batch.apply.apply`, or an undo."""
+
+    def __call__(self, conn: Connection, plan: Plan, batch: Batch, *, copying: Callable[[], None]) -> Outcome:
+        """Do it, and say what became of the rows."""
+
 
 #: Named moments of an import, at which a test may end the process.
 Point = Literal["claimed", "copying", "copied", "committed", "finishing"]
@@ -48,9 +56,9 @@ _PAUSES_S = (0.1, 0.2, 0.5, 1.0, 2.0)
 
 
 class RefuseAllError(Exception):
-    """A row of a form with `on_fault: refuse_all` has a fault that only the database could tell.
+    """A form that does not keep the good rows of a sheet with faults has met one, or as many as its line.
 
-    Nothing of the batch stays.
+    That is `refuse_all` with a fault that only the database could tell, or `stop_at`. Nothing of the batch stays.
     """
 
     def __init__(self, outcome: Outcome) -> None:
@@ -61,11 +69,16 @@ class RefuseAllError(Exception):
 class Writer:
     """Writes batches in a thread of its own; a failure of the thread is raised by the next call from the reader."""
 
-    def __init__(self, db: Database, lease: Lease, plan: Plan, *, at: At) -> None:
+    def __init__(
+        self, db: Database, lease: Lease, plan: Plan, *, at: At, most_failed: int | None = None, work: Apply = apply
+    ) -> None:
         self._db = db
         self._lease = lease
         self._plan = plan
         self._at = at
+        self._apply = work
+        #: Failed rows at which the job's rows go; none when the good rows stay whatever happens.
+        self._most_failed = most_failed
         self._queue: queue.Queue[Batch | None] = queue.Queue(maxsize=2)
         self._stopped = threading.Event()
         self._error: BaseException | None = None
@@ -168,8 +181,8 @@ class Writer:
         with fenced(conn, self._lease):
             if doubt and import_job.work(conn, self._lease).cursor == batch.start + len(batch):
                 return None
-            outcome = apply(conn, self._plan, batch, copying=lambda: self._at("copying"))
-            if outcome.faults and self._plan.form.on_fault == "refuse_all":
+            outcome = self._apply(conn, self._plan, batch, copying=lambda: self._at("copying"))
+            if self._most_failed is not None and self.failed + outcome.failed >= self._most_failed:
                 raise RefuseAllError(outcome)
             import_job.add_faults(conn, self._plan.job_id, outcome.faults)
             import_job.move_cursor(
@@ -179,6 +192,7 @@ class Writer:
                 success=outcome.success,
                 failed=outcome.failed,
                 skipped=outcome.skipped,
+                updated=outcome.updated,
             )
             self._at("copied")
             if time.monotonic() - began > self._lease.ttl.total_seconds() / 3 and len(batch) > 1:

@@ -50,8 +50,7 @@ def read_column(raw: object, position: int, problems: Problems) -> FormColumn | 
     problems.unknown_keys(raw, COLUMN_KEYS, where)
     if "lookup" in raw:
         problems.add(f"{where}lookup is not supported yet")
-    if problems.word(raw, "on_blank", ("keep", "clear"), where) == "clear":
-        problems.add(f"{where}on_blank: clear is not supported yet")
+    on_blank = problems.word(raw, "on_blank", ("keep", "clear"), where)
     name = problems.text(raw, "name", where, needed=True)
     kind = _type(raw, where, problems)
     aliases = problems.texts(raw, "aliases", where)
@@ -69,6 +68,7 @@ def read_column(raw: object, position: int, problems: Problems) -> FormColumn | 
         aliases=aliases,
         required=required,
         unique=unique,
+        on_blank=on_blank,
         **_limits(raw, kind, where, problems),  # type: ignore[arg-type]  # each was read by its kind there
     )
 
@@ -89,6 +89,7 @@ def write_column(column: FormColumn) -> dict[str, object]:
         "formats": list(column.formats),
         "precision": column.precision,
         "scale": column.scale,
+        "on_blank": column.on_blank if column.on_blank != "keep" else None,
     }
     return plain | {k: v for k, v in optional.items() if v is not None and v is not False and v != []}
 

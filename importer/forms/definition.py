@@ -6,7 +6,7 @@ Keys that a later version brings are known and refused as "not supported yet": a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
 
 from importer.errors import FormError
@@ -23,6 +23,7 @@ FORM_KEYS = (
 #: Columns that every target table has of its own.
 RESERVED_COLUMNS = ("import_job_id", "source_row")
 
+_PERCENT = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3})?%")
 _FRESH_WITHIN = re.compile(r"[1-9][0-9]{0,6}[smhdw]")
 
 
@@ -32,7 +33,6 @@ def read_form(definition: Mapping[str, object]) -> Form:
         raise FormError("", [f"a form is a mapping of keys, not {type(definition).__name__}"])
     problems = Problems()
     problems.unknown_keys(definition, FORM_KEYS, "")
-    _refuse_later_keys(definition, problems)
     name = problems.text(definition, "name", "", needed=True)
     problems.identifier(name, "name: ")
     columns = _columns(definition, problems)
@@ -49,7 +49,7 @@ def read_form(definition: Mapping[str, object]) -> Form:
         "header_row": problems.whole(definition, "header_row", "", least=1, most=1_048_576),
         "header_rows": problems.whole(definition, "header_rows", "", least=1, most=2) or 1,
         "on_clash": problems.word(definition, "on_clash", ("fault", "skip", "update")),
-        "on_fault": _on_fault(definition, problems),
+        **_on_fault(definition, problems),
         "unknown_columns": problems.word(definition, "unknown_columns", ("ignore", "refuse")),
         "merged": problems.word(definition, "merged", ("first", "fill")),
         "table_range": problems.text(definition, "table_range", ""),
@@ -60,6 +60,8 @@ def read_form(definition: Mapping[str, object]) -> Form:
         for other in ("header_row", "header_rows"):
             if definition.get(other) is not None:
                 problems.add(f"{other} does not go with table_range: an Excel table has its header in its first row")
+    if form_or_none["on_clash"] == "update" and not key:
+        problems.add("on_clash: update needs a key, which tells which row is updated")
     if problems.found or name is None:
         raise FormError(name or "", problems.found)
     return Form(name=name, columns=columns, key=key, fresh_within=fresh_within, **form_or_none)  # type: ignore[arg-type]  # each was read by its kind above
@@ -70,8 +72,10 @@ def write_form(form: Form) -> dict[str, object]:
     plain: dict[str, object] = {"name": form.name, "table": form.table}
     for field in fields(Form):
         value = getattr(form, field.name)
-        if field.name in ("name", "table", "columns", "locale") or value == field.default:
+        if field.name in ("name", "table", "columns", "locale", "stop_at") or value == field.default:
             continue
+        if field.name == "on_fault" and value == "stop_at":
+            value = {"stop_at": form.stop_at}
         plain[field.name] = list(value) if isinstance(value, tuple) else value
     locale = {
         f.name: list(v) if isinstance(v, tuple) else v
@@ -82,17 +86,6 @@ def write_form(form: Form) -> dict[str, object]:
         plain["locale"] = locale
     plain["columns"] = [write_column(column) for column in form.columns]
     return plain
-
-
-def _refuse_later_keys(definition: Mapping[str, object], problems: Problems) -> None:
-    """What the form may say one day, but nothing does yet."""
-    later: dict[str, Callable[[object], bool]] = {
-        "on_clash": lambda v: v == "update",
-        "on_fault": lambda v: isinstance(v, Mapping) and set(v) == {"stop_at"},
-    }
-    for key, is_later in later.items():
-        if is_later(definition.get(key)):
-            problems.add(f"{key}: {definition[key]!r} is not supported yet")
 
 
 def _columns(definition: Mapping[str, object], problems: Problems) -> tuple[FormColumn, ...]:
@@ -165,13 +158,25 @@ def _sheet(definition: Mapping[str, object], problems: Problems) -> str | int | 
     return None
 
 
-def _on_fault(definition: Mapping[str, object], problems: Problems) -> str:
+def _on_fault(definition: Mapping[str, object], problems: Problems) -> dict[str, object]:
+    """What becomes of the rows of a sheet with faults: `on_fault`, and `stop_at` where there is a line."""
     value = definition.get("on_fault", "keep")
-    if isinstance(value, Mapping):
-        if set(value) != {"stop_at"}:
-            problems.add(f"on_fault must be keep, refuse_all or {{stop_at: ...}}, not {dict(value)!r}")
-        return "keep"
-    return problems.word(definition, "on_fault", ("keep", "refuse_all"))
+    if not isinstance(value, Mapping):
+        return {"on_fault": problems.word(definition, "on_fault", ("keep", "refuse_all"))}
+    line = value.get("stop_at")
+    if set(value) != {"stop_at"}:
+        problems.add(f"on_fault must be keep, refuse_all or {{stop_at: ...}}, not {dict(value)!r}")
+    elif _is_line(line):
+        return {"on_fault": "stop_at", "stop_at": line}
+    else:
+        problems.add(f'on_fault: stop_at must be a number of rows above 0, or a part as in "5%", not {line!r}')
+    return {"on_fault": "keep"}
+
+
+def _is_line(line: object) -> bool:
+    if isinstance(line, str):
+        return _PERCENT.fullmatch(line) is not None and 0 < float(line[:-1]) <= 100
+    return isinstance(line, int) and not isinstance(line, bool) and line > 0
 
 
 def _locale(definition: Mapping[str, object], problems: Problems) -> Locale:

@@ -72,6 +72,8 @@ class FormColumn:
     #: Digits in all, and behind the decimal point; none means 38 and up to 18.
     precision: int | None = None
     scale: int | None = None
+    #: What a blank cell does to the value that an update finds: `keep` leaves it, `clear` takes it away.
+    on_blank: str = "keep"
 
     @property
     def frame_type(self) -> pl.DataType:
@@ -132,8 +134,12 @@ class Form:
     header_rows: int = 1
     #: Columns that together are unique over rows and across imports; each of them is required.
     key: tuple[str, ...] = ()
+    #: What a row does whose key is there from an earlier import: `fault`, `skip`, or `update` what differs.
     on_clash: str = "fault"
+    #: `keep` the good rows, `refuse_all`, or `stop_at`: refuse all once so many rows failed.
     on_fault: str = "keep"
+    #: With `stop_at`: a number of failed rows (`50`), or a part of all rows (`5%`), at which the job's rows go.
+    stop_at: int | str | None = None
     unknown_columns: str = "ignore"
     locale: Locale = Locale()
     #: `first` leaves merged cells as the file has them, the value in the first one; `fill` gives it to all of them.

@@ -24,11 +24,13 @@ from importer.target.compare import compare
 from importer.target.describe import columns_as_form
 from importer.target.load import Clash, Loaded, Refused, Rows, load
 from importer.target.table import Target, TargetColumn, count_rows, create, delete_rows, exists, lock
+from importer.target.update import Restored, forget_before_images, restore_rows
 
 __all__ = [
     "Clash",
     "Loaded",
     "Refused",
+    "Restored",
     "Rows",
     "Target",
     "TargetColumn",
@@ -38,6 +40,8 @@ __all__ = [
     "create",
     "delete_rows",
     "exists",
+    "forget_before_images",
     "load",
     "lock",
+    "restore_rows",
 ]

@@ -45,7 +45,7 @@ def compare(conn: Connection, target: Target) -> None:
     columns = {row["name"]: row for row in conn.execute(_ST["columns"], oid).fetchall()}
     indexes = conn.execute(_ST["unique_indexes"], oid).fetchall()
     problems = [
-        *_rights(relation),
+        *_rights(target, relation),
         *_columns(target, columns),
         *_our_columns(columns),
         *_foreign_columns(target, columns),
@@ -55,8 +55,9 @@ def compare(conn: Connection, target: Target) -> None:
         raise TargetError(target.label, problems)
 
 
-def _rights(relation: Mapping[str, Any]) -> list[str]:
-    missing = [right for right in ("insert", "select", "delete") if not relation[f"may_{right}"]]
+def _rights(target: Target, relation: Mapping[str, Any]) -> list[str]:
+    needed = ("insert", "select", "delete", *(("update",) if target.updates else ()))
+    missing = [right for right in needed if not relation[f"may_{right}"]]
     return [f"the database user {relation['user']} may not {', '.join(missing)} there"] if missing else []
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from importer.db import Connection, errors, sql, statements
 from importer.target.table import Target
+from importer.target.update import update_rows
 
 _ST = statements("target")
 
@@ -44,6 +45,8 @@ class Clash:
     job_id: int | None
     #: The other row's sheet row; null for a row of no job.
     first_row: int | None
+    #: Where the other row lies in the table: tells rows apart within the transaction.
+    place: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,16 +64,39 @@ class Loaded:
     """What became of a batch."""
 
     inserted: int = 0
+    #: Sheet rows that changed a row that was there, and those whose row is there as it is.
+    updated: list[int] = field(default_factory=list)
+    unchanged: list[int] = field(default_factory=list)
     clashes: list[Clash] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
 
+    def take(self, part: Loaded, *, rows: int) -> None:
+        """Add what became of a part of the batch; rows of which nothing is told went in."""
+        told = len(part.updated) + len(part.unchanged) + len(part.refused)
+        self.inserted += rows - told - len({clash.source_row for clash in part.clashes})
+        self.updated += part.updated
+        self.unchanged += part.unchanged
+        self.clashes += part.clashes
+        self.refused += part.refused
+
+
+#: Of rows that clash, the sheet rows of those that are to update the row that is there.
+Updating = Callable[[Sequence[Clash]], Collection[int]]
+
 
 def load(
-    conn: Connection, target: Target, rows: Rows, *, job_id: int, copying: Callable[[], None] | None = None
+    conn: Connection,
+    target: Target,
+    rows: Rows,
+    *,
+    job_id: int,
+    copying: Callable[[], None] | None = None,
+    updating: Updating | None = None,
 ) -> Loaded:
     """Load a batch in the caller's transaction; rows that cannot go in are told, all others are in.
 
     `copying` is called before each slice of COPY. For a target with a key or unique columns the caller holds `lock`.
+    `updating` says which of the rows that clash are to update the row that is there; none does without it.
 
     Raises:
         psycopg.Error: for a reason outside the rows (connection, rights, time limit); the transaction is then aborted.
@@ -84,12 +110,11 @@ def load(
             continue
         try:
             with conn.transaction():
+                part = Loaded()
                 if stage is None:
                     _copy(conn, _copy_into(target, target.table), rows.csv(start, stop), copying)
-                    clashes: list[Clash] = []
-                    refused: list[Refused] = []
                 else:
-                    clashes, refused = stage.load(rows.csv(start, stop), copying)
+                    stage.load(part, rows.csv(start, stop), copying, updating)
                 conn.execute(_ST["check_now"])
         except errors.Error as error:
             if not about_a_row(error):
@@ -100,9 +125,7 @@ def load(
                 continue
             loaded.refused.append(_refusal(error, target, rows.source_row(start)))
             continue
-        loaded.inserted += stop - start - len({clash.source_row for clash in clashes}) - len(refused)
-        loaded.clashes += clashes
-        loaded.refused += refused
+        loaded.take(part, rows=stop - start)
     return loaded
 
 
@@ -145,18 +168,26 @@ class _Stage:
     def __init__(self, conn: Connection, target: Target, job_id: int) -> None:
         self._conn = conn
         self._target = target
+        self._job_id = job_id
         self._name = sql.Identifier("pg_temp", f"rowlease_stage_{job_id}".replace("-", "_"))
         unqualified = sql.Identifier(f"rowlease_stage_{job_id}".replace("-", "_"))
         conn.execute(_ST["create_stage"].format(stage=unqualified, columns=target.column_list, table=target.table))
 
-    def load(self, data: bytes, copying: Callable[[], None] | None) -> tuple[list[Clash], list[Refused]]:
+    def load(self, part: Loaded, data: bytes, copying: Callable[[], None] | None, updating: Updating | None) -> None:
         self._conn.execute(_ST["empty_stage"].format(stage=self._name))
         _copy(self._conn, _copy_into(self._target, self._name), data, copying)
         statement = _ST["insert_stage"].format(
             table=self._target.table, stage=self._name, columns=self._target.column_list
         )
         left = [int(row["source_row"]) for row in self._conn.execute(statement).fetchall()]
-        return self._explain(left) if left else ([], [])
+        if not left:
+            return
+        clashes, part.refused = self._explain(left)
+        chosen = frozenset(updating(clashes)) if updating is not None and clashes else frozenset()
+        part.clashes = [clash for clash in clashes if clash.source_row not in chosen]
+        if chosen:
+            changed = update_rows(self._conn, self._target, self._name, sorted(chosen), job_id=self._job_id)
+            part.updated, part.unchanged = sorted(changed), sorted(chosen - changed)
 
     def _explain(self, left: Sequence[int]) -> tuple[list[Clash], list[Refused]]:
         """Say of each row that was not inserted who has its key, or which index the form does not know refuses it."""

@@ -39,6 +39,8 @@ class TargetColumn:
     min: Any = None
     max: Any = None
     choices: tuple[str, ...] | None = None
+    #: What a blank does to the value that an update finds: keep, clear.
+    on_blank: str = "keep"
 
     @property
     def sql_type(self) -> str:
@@ -57,6 +59,8 @@ class Target:
     columns: tuple[TargetColumn, ...]
     #: Key columns, empty for none.
     key: tuple[str, ...]
+    #: Whether imports change rows that are there.
+    updates: bool = False
 
     @classmethod
     def of(cls, definition: Mapping[str, Any]) -> Target:
@@ -75,10 +79,17 @@ class Target:
                 min=c.get("min"),
                 max=c.get("max"),
                 choices=tuple(str(v) for v in c["choices"]) if c.get("choices") else None,
+                on_blank=c.get("on_blank", "keep"),
             )
             for c in definition["columns"]
         )
-        return cls(schema=schema or "public", name=name, columns=columns, key=key)
+        return cls(
+            schema=schema or "public",
+            name=name,
+            columns=columns,
+            key=key,
+            updates=definition.get("on_clash") == "update",
+        )
 
     @property
     def label(self) -> str:

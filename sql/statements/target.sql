@@ -13,7 +13,8 @@ select
     current_user::text as "user",
     has_table_privilege(c.oid, 'insert') as may_insert,
     has_table_privilege(c.oid, 'select') as may_select,
-    has_table_privilege(c.oid, 'delete') as may_delete
+    has_table_privilege(c.oid, 'delete') as may_delete,
+    has_table_privilege(c.oid, 'update') as may_update
 from pg_class as c
 join pg_namespace as n
     on n.oid = c.relnamespace
@@ -134,7 +135,7 @@ order by s.source_row
 
 -- name: clashes
 -- For rows that were not inserted: the row that has the same values in one set of columns.
-select s.source_row, t.import_job_id as job_id, t.source_row as first_row
+select s.source_row, t.import_job_id as job_id, t.source_row as first_row, t.ctid::text as place
 from {stage} as s
 join {table} as t
     on {match}
@@ -166,3 +167,56 @@ select set_config('statement_timeout', '0', true)
 select count(*) as rows
 from {table}
 where import_job_id = %(job_id)s
+
+-- name: keep_before_images
+-- Locks the rows that are to change, and keeps what they held; rows that would stay as they are are left alone.
+insert into rowlease.import_before_images (job_id, source_row, row_key, before, after)
+select
+    %(job_id)s,
+    s.source_row,
+    to_jsonb((select held from (select {key}) as held)),
+    to_jsonb((select held from (select {held}) as held)),
+    to_jsonb((select held from (select {given}) as held))
+from {stage} as s
+join {table} as t
+    on {match}
+where s.source_row = any(%(rows)s)
+    and {differs}
+for update of t
+
+-- name: update_rows
+-- Gives rows that were there the values of the staged rows with their key, only where these differ.
+update {table} as t
+set {changes}
+from {stage} as s
+where {match}
+    and s.source_row = any(%(rows)s)
+    and {differs}
+returning s.source_row
+
+-- name: restore_rows
+-- Gives updated rows back what they held, where they still hold what the job gave them.
+update {table} as t
+set {changes}
+from rowlease.import_before_images as b
+cross join lateral jsonb_populate_record(null::{table}, b.row_key) as k
+cross join lateral jsonb_populate_record(null::{table}, b.before) as s
+cross join lateral jsonb_populate_record(null::{table}, b.after) as a
+where b.job_id = %(job_id)s
+    and (%(rows)s::bigint[] is null or b.source_row = any(%(rows)s::bigint[]))
+    and {match}
+    and {unchanged}
+returning b.source_row
+
+-- name: before_images
+-- Which rows of the job's sheet updated a row of the table, and that row's key.
+select b.source_row, b.row_key
+from rowlease.import_before_images as b
+where b.job_id = %(job_id)s
+    and (%(rows)s::bigint[] is null or b.source_row = any(%(rows)s::bigint[]))
+order by b.source_row
+
+-- name: forget_before_images
+-- What was given back, or can be no more, is not kept.
+delete from rowlease.import_before_images
+where job_id = %(job_id)s

@@ -19,7 +19,9 @@ TARGET = (
     "create table public.explained"
     " (site_code text, day date, cost numeric, import_job_id bigint not null, source_row bigint not null);"
     "create temporary table explained_stage"
-    " (site_code text, day date, cost numeric, import_job_id bigint, source_row bigint)"
+    " (site_code text, day date, cost numeric, import_job_id bigint, source_row bigint);"
+    # As enqueue_keyed finds it, within its transaction.
+    "create temporary table task_runs_keyed (position integer, run_key text, input jsonb)"
 )
 
 #: What fills the braces of a statement about a form's table; `lease` is filled with each of its tables.
@@ -34,6 +36,7 @@ FILLED: dict[str, sql.Composable] = {
     "given": sql.SQL("s.day as day, s.cost as cost"),
     "differs": sql.SQL("(t.day, t.cost) is distinct from (s.day, s.cost)"),
     "changes": sql.SQL("day = s.day, cost = s.cost"),
+    "waiting_runs": sql.SQL(""),
     "unchanged": sql.SQL("(t.day, t.cost) is not distinct from (a.day, a.cost)"),
 }
 

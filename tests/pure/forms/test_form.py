@@ -146,17 +146,28 @@ def test_a_word_of_another_tool_is_answered_with_ours(word: str, type_: str) -> 
     assert f'did you mean "{type_}"?' in _column_problems({"type": word})[0]
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [{"on_clash": "update"}, {"on_fault": {"stop_at": 50}}, {"on_fault": {"stop_at": "5%"}}],
-    ids=str,
-)
-def test_what_comes_later_is_refused_and_not_ignored(changes: Mapping[str, object]) -> None:
-    """A key or value that nothing acts upon yet is named as not supported."""
-    assert [p for p in _problems(changes) if "not supported yet" in p]
+@pytest.mark.parametrize("line", [50, "5%", "0.5%"])
+def test_a_form_keeps_the_line_at_which_it_stops(line: object) -> None:
+    """A line in rows or as a part of all rows comes back from plain data as it went in."""
+    form = Form.from_dict({**SITE_REPORT, "on_fault": {"stop_at": line}})
+
+    assert (form.on_fault, form.stop_at) == ("stop_at", line)
+    assert Form.from_dict(form.to_dict()) == form
+    assert form.to_dict()["on_fault"] == {"stop_at": line}
 
 
-@pytest.mark.parametrize("column", [{"lookup": {"table": "firms"}}, {"on_blank": "clear"}], ids=str)
+@pytest.mark.parametrize("line", [0, -1, True, "0%", "101%", "5", None])
+def test_a_line_that_says_nothing_is_refused(line: object) -> None:
+    """A line is a number of rows above 0, or a part of them."""
+    assert [p for p in _problems({"on_fault": {"stop_at": line}}) if "stop_at must be" in p]
+
+
+def test_an_update_needs_a_key() -> None:
+    """Without a key nothing says which row is meant."""
+    assert [p for p in _problems({"on_clash": "update", "key": []}) if "update needs a key" in p]
+
+
+@pytest.mark.parametrize("column", [{"lookup": {"table": "firms"}}], ids=str)
 def test_what_comes_later_of_a_column_is_refused(column: Mapping[str, object]) -> None:
     """The same for keys of columns."""
     assert [p for p in _column_problems(column) if "not supported yet" in p]
