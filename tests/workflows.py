@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 
 import importer as im
+from importer.db import Database
+
+MoveClock = Callable[..., None]
 
 
-def flow(*nodes: dict[str, Any], ways: list[tuple[str, ...]], name: str = "test") -> im.Workflow:
+def flow(*nodes: dict[str, Any], ways: Sequence[tuple[str, ...]], name: str = "test") -> im.Workflow:
     """Make a workflow of nodes and (source, target[, when]); the first node is the start."""
     return im.Workflow.from_dict(
         {
@@ -27,3 +33,16 @@ def node(id_: str, type_: str, **config: object) -> dict[str, Any]:
 def one_timer(**delay: float) -> im.Workflow:
     """Make a workflow that waits once; an hour unless said otherwise."""
     return flow(node("wait", "timer", **(delay or {"hours": 1})), node("done", "end"), ways=[("wait", "done")])
+
+
+def passed(instance: im.Instance) -> list[str]:
+    """Return the nodes whose tokens were consumed, in order."""
+    return [str(step.node) for step in instance.history if step.what == "passed"]
+
+
+@contextmanager
+def later(db: Database, move_clock: MoveClock, **ahead: float) -> Iterator[Database]:
+    """Open the database with its clock so far ahead."""
+    move_clock(timedelta(**ahead))
+    with Database(db.conninfo, db.settings) as then:
+        yield then

@@ -27,7 +27,8 @@ def problems_of(start: str, nodes: Sequence[Node], connections: Sequence[Connect
     for cycle in _instant_cycles(nodes, targets):
         path = " -> ".join([*cycle, cycle[0]])
         problems.append(f"the cycle {path} never waits: a timer, approval or import is wanted")
-    if start in by_id and not problems:
+    joined = all(isinstance(node.config.get("fork"), str) for node in nodes if node.type == "join")
+    if start in by_id and joined and not problems:
         problems += _scope_problems(start, by_id, targets)
     return problems
 

@@ -97,7 +97,7 @@ def _time_up(firing: Firing, token: int) -> None:
     config = node.model
     if node.kind.waits == "approval":
         assert isinstance(config, Approval)
-        params = {"instance_id": firing.instance, "token": token, "now": firing.now}
+        params = {"id": firing.instance, "token": token, "now": firing.now}
         firing.conn.execute(ST["time_out"], params)
         firing.go(token, TIMED_OUT, values={config.into: {"choice": TIMED_OUT, "by": None, "note": None}})
     else:
