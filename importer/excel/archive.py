@@ -24,6 +24,7 @@ _STORED, _DEFLATED = 0, 8
 _ENCRYPTED_FLAG = 0x1
 _READ_BYTES = 256 * 1024
 PIECE_BYTES = 1024 * 1024
+AHEAD_BYTES = 4 * 1024 * 1024
 
 
 class Archive:
@@ -106,7 +107,7 @@ class Archive:
 
     def pieces_ahead(self, part: str) -> Iterator[bytes]:
         """Inflate a part in pieces, the next one in a thread while one is worked on."""
-        return read_ahead(self.pieces(part))
+        return read_ahead(self.pieces(part, piece_bytes=AHEAD_BYTES))
 
     def pieces(self, part: str, *, most_bytes: int | None = None, piece_bytes: int = PIECE_BYTES) -> Iterator[bytes]:
         """Inflate a part in pieces of at most `piece_bytes`, checking sizes as it goes and the checksum at the end."""

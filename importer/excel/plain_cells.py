@@ -8,12 +8,12 @@ import polars as pl
 
 from importer.excel.limits import Limits
 from importer.excel.plain_lines import CELL_MARKS, FORMULA_CLOSED, FORMULA_END
-from importer.excel.raw_cells import INDEX_SHAPE, NUMBER_SHAPE, RawCells, Tag
+from importer.excel.raw_cells import NUMBER_SHAPE, RawCells, Tag
 from importer.excel.tags import CellTag, TagReader
 from importer.excel.xml_text import plain_text
 
 #: what a value must look like for its tag to need no other look at it
-SHAPES = {Tag.NUMBER: NUMBER_SHAPE, Tag.SHARED: INDEX_SHAPE, Tag.BOOL: "^[01]$"}
+SHAPES = {Tag.NUMBER: NUMBER_SHAPE, Tag.SHARED: "^(?:0|[1-9][0-9]{0,8})$", Tag.BOOL: "^[01]$"}
 #: different tags of one run, beyond which it is not worth looking them up
 MOST_TAGS = 1_000
 _LETTERS = re.compile(r"[A-Z]{1,3}", re.ASCII)

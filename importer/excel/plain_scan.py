@@ -38,7 +38,7 @@ class PlainScanner:
             if lines is None:
                 continue
             try:
-                found = _Run(lines, self._tags, self._limits, self._counts).read()
+                found = _Run(lines, len(run), self._tags, self._limits, self._counts).read()
             except NotPlainError:
                 continue
             self._rare = rare
@@ -49,7 +49,8 @@ class PlainScanner:
 class _Run:
     """One run cut into lines; the last line only bears the mark of its end."""
 
-    def __init__(self, lines: pl.DataFrame, tags: TagReader, limits: Limits, counts: SheetCounts) -> None:
+    def __init__(self, lines: pl.DataFrame, size: int, tags: TagReader, limits: Limits, counts: SheetCounts) -> None:
+        self._size = size  # bytes of the run
         self._openings = lines["opening"]
         self._values = lines["value"]
         self._tags = tags
@@ -65,8 +66,8 @@ class _Run:
         widths = pl.concat([starts, pl.Series([len(is_row)], dtype=pl.Int64)]).diff()[1:] - 1
         count = len(is_row) - len(starts)
         require(self._counts.cells + count <= self._limits.cells)
-        require((self._openings.str.len_bytes() <= self._limits.tag_bytes).all())
-        require((self._values.str.len_bytes() <= self._limits.cell_characters).all())
+        if self._size > self._limits.cell_characters:
+            require((self._values.str.len_bytes() <= self._limits.cell_characters).all())
         values, formulas = take_formulas(self._values[:-1], self._tags)
         found = self._cells(self._openings[:-1].filter(~is_row), values.filter(~is_row), written, numbers, widths)
         self._counts.cells += count
@@ -77,23 +78,30 @@ class _Run:
 
     def _rows(self, lines: pl.Series) -> tuple[pl.Series, pl.Series, int, pl.Series]:
         """Give row numbers as written and as Int32, how many rows are hidden, and which are closed at once."""
-        parts = lines.str.slice(1).str.splitn('"', 2).struct.unnest()
-        written, ends = parts.to_series(0), parts.to_series(1)
-        require(not ends.null_count() and written.str.contains(_ROW_NUMBER).all())
+        end = lines[-1][1:].partition('"')[1:]
+        alike = lines.str.ends_with("".join(end)).all()  # most rows of a sheet differ in their number alone
+        if alike:
+            written = lines.str.slice(1).str.strip_suffix("".join(end))
+            ends = pl.Series([end[1]]).new_from_index(0, len(lines))
+        else:
+            parts = lines.str.slice(1).str.splitn('"', 2).struct.unnest()
+            written, ends = parts.to_series(0), parts.to_series(1)
+            require(not ends.null_count())
+        require(written.str.contains(_ROW_NUMBER).all())
         numbers = written.cast(pl.Int32)
         require(numbers[0] > self._counts.last_row and numbers[-1] <= self._limits.rows)
         require((numbers.diff()[1:] > 0).all())
-        counted = ends.value_counts()
+        counted = [(end[1], len(lines))] if alike else ends.value_counts().rows()
         require(len(counted) <= MOST_TAGS)
         hidden, closing = 0, []
-        for end, times in counted.iter_rows():
-            tag = self._tags.row(end)
+        for one, times in counted:
+            tag = self._tags.row(one)
             if tag is None:
                 raise NotPlainError
             if tag.hidden:
                 hidden += times
             if tag.closed:
-                closing.append(end)
+                closing.append(one)
         closed = ends.is_in(closing) if closing else pl.repeat(False, len(ends), dtype=pl.Boolean, eager=True)
         return written, numbers, hidden, closed
 
@@ -102,17 +110,21 @@ class _Run:
         openings, values = self._openings, self._values
         valued = values.is_not_null()
         require(not valued.filter(is_row).any())
+        after_value = (openings >= marks.CELL_AFTER_VALUE) | (openings < marks.ROW_AFTER_INLINE)
+        written_inline = values.str.starts_with("i>").fill_null(False)
         inline = (openings >= marks.ROW_AFTER_INLINE) & (openings < marks.ROW_AFTER_TAG)
         inline |= (openings >= marks.CELL_AFTER_INLINE) & (openings < marks.CELL_AFTER_TAG)
-        written_inline = values.str.starts_with("i>").fill_null(False)
-        require((inline[1:] == written_inline[:-1]).all())
-        after_value = (openings >= marks.CELL_AFTER_VALUE) | (openings < marks.ROW_AFTER_INLINE) | inline
+        if written_inline.any() or inline.any():
+            require((inline[1:] == written_inline[:-1]).all())
+            after_value |= inline
         require((after_value[1:] == valued[:-1]).all())
-        rows_closed = pl.repeat(False, len(openings), dtype=pl.Boolean, eager=True)
-        if closed.any():
-            rows_closed = rows_closed.scatter(is_row.arg_true()[:-1].filter(closed), True)
         after_row = (openings >= marks.ROW_AFTER_ROW) & (openings < marks.CELL_AFTER_INLINE)
-        require((after_row[1:] == rows_closed[:-1]).all())
+        if closed.any():
+            rows_closed = pl.repeat(False, len(openings), dtype=pl.Boolean, eager=True)
+            rows_closed = rows_closed.scatter(is_row.arg_true()[:-1].filter(closed), True)
+            require((after_row[1:] == rows_closed[:-1]).all())
+        else:
+            require(not after_row[1:].any())
 
     def _cells(
         self, cells: pl.Series, values: pl.Series, written: pl.Series, numbers: pl.Series, widths: pl.Series

@@ -19,6 +19,7 @@ from importer.excel.raw_cells import RawCells, RawGrid, SheetCounts
 _ENOUGH_CELLS = 131_072
 _MOST_HEAD_BYTES = 1024 * 1024
 _RUN_BYTES = 4 * 1024 * 1024
+_LONGEST_ROW_BYTES = 4 * _RUN_BYTES  # what is longer is left to the parser, which holds no row
 _DATA = re.compile(rb"<(?:([A-Za-z_][A-Za-z0-9_.-]*):)?sheetData>")
 _PATIENCE = 4  # runs in a row that were not plain, after which only every eighth is tried
 
@@ -69,6 +70,8 @@ class _Scan:
                 if cut:
                     yield from self._read_run(rest[:cut])
                     rest = rest[cut:]
+                elif len(rest) > _LONGEST_ROW_BYTES:
+                    self._plain = None
         if self._plain is not None and (cut := self._cut(rest)):
             yield from self._read_run(rest[:cut])
             rest = rest[cut:]

@@ -17,6 +17,7 @@ TRUE_WORDS = frozenset({"1", "true", "on"})
 STYLE = re.compile(r"\s*\+?([0-9]{1,9})\s*", re.ASCII)
 _NAMES = main_names("row", "c", "f")
 _MOST_KEPT = 20_000
+_LONGEST = 4_096  # no tag of a sheet comes near it
 
 
 def style_index(written: str) -> int:
@@ -97,7 +98,7 @@ class TagReader:
 
     def _attributes(self, name: str, before: str, end: str) -> dict[str, str] | None:
         """Give the attributes of one element, None unless it is that element alone and without text in it."""
-        if "xmlns" in end or not end.endswith(">"):
+        if "xmlns" in end or not end.endswith(">") or len(end) > _LONGEST:
             return None
         started: list[tuple[str, dict[str, str]]] = []
         ended: list[str] = []
