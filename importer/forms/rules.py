@@ -32,8 +32,9 @@ class Rules:
 
     pandera costs about 1.2 ms for each column of each frame, whatever the rows, and 0.1 s to import (0.2 s where
     hypothesis is installed). So one polars expression asks first which columns break a rule at all, by the very
-    conditions that pandera judges by, and pandera names the cells of those. Measured on frames without a breach:
-    100,000 x 12 from 25 to 7 ms, 20,000 x 150 from 190 to 3 ms.
+    conditions that pandera judges by, and pandera names the cells of those, in the rows where there are some. Measured
+    on frames without a breach: 100,000 x 12 from 25 to 7 ms, 20,000 x 150 from 190 to 3 ms; with 2 % of bad rows,
+    50,000 x 12 from 33 to 15 ms.
     """
 
     def __init__(self, form: Form) -> None:
@@ -41,7 +42,7 @@ class Rules:
         self._durations = [c.name for c in form.columns if c.type == "duration"]
         conditions = [(c.name, holds(pl.col(c.name))) for c in form.columns for _, holds in _conditions(c)]
         conditions += [(c.name, pl.col(c.name).is_not_null()) for c in form.columns if c.required]
-        self._asked = [name for name, _ in conditions]
+        self._conditions = conditions
         self._questions = [holds.all().alias(str(at)) for at, (_, holds) in enumerate(conditions)]
         self._messages = pl.DataFrame(
             [(c.name, rule, message) for c in form.columns for rule, message in messages(c).items()],
@@ -59,10 +60,15 @@ class Rules:
         if self._durations:
             frame = frame.with_columns(pl.col(self._durations).cast(pl.Int64))
         answers = frame.select(self._questions).row(0)
-        broken = list(dict.fromkeys(name for name, holds in zip(self._asked, answers, strict=True) if not holds))
+        broken = [condition for condition, holds in zip(self._conditions, answers, strict=True) if not holds]
         if not broken:
             return pl.DataFrame(schema=BREACH_SCHEMA)
-        return self._tidy(_failure_cases(frame.select(broken), [self._columns[name] for name in broken]))
+        rows = (
+            frame.select(pl.any_horizontal(~holds for _, holds in broken).fill_null(value=False)).to_series().arg_true()
+        )
+        names = list(dict.fromkeys(name for name, _ in broken))
+        cases = _failure_cases(frame.select(pl.col(names).gather(rows)), [self._columns[name] for name in names])
+        return self._tidy(cases.with_columns(rows.gather(cases["index"]).alias("index")))
 
     def _tidy(self, cases: pl.DataFrame) -> pl.DataFrame:
         rule = pl.col("check").replace({"not_nullable": "required"})
