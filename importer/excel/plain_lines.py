@@ -50,8 +50,8 @@ _ENDS = (
     ("</row>", ROW_AFTER_TAG),
     ("", ROW_AFTER_ROW),
 )
-_SCHEMA = {"opening": pl.String, "value": pl.String, "more": pl.String}
-_FIRST_LINE = f"a<b<c{_LINE}{ROW_AFTER_ROW}".encode()  # tells read_csv the number of fields
+_SCHEMA = {"opening": pl.String, "value": pl.String}
+_FIRST_LINE = f"a<b{_LINE}{ROW_AFTER_ROW}".encode()  # tells read_csv the number of fields
 _BEGINNING = b'<row r="'
 
 
@@ -84,8 +84,9 @@ def cut_lines(run: bytes, prefix: bytes, *, rare: bool) -> pl.DataFrame | None:
         return None
     for boundary, replacement in boundaries:
         text = text.str.replace_all(boundary, replacement, literal=True)
+    content = text.cast(pl.Binary)[0]
     lines = pl.read_csv(
-        text.cast(pl.Binary)[0],
+        content,
         separator="<",
         eol_char=_LINE,
         quote_char=None,
@@ -93,6 +94,7 @@ def cut_lines(run: bytes, prefix: bytes, *, rare: bool) -> pl.DataFrame | None:
         schema=_SCHEMA,
         truncate_ragged_lines=True,
     )[1:]
-    if lines["more"].null_count() != len(lines) or lines["opening"].null_count():
-        return None
-    return lines.select("opening", "value").rechunk()
+    valued = len(lines) - lines["value"].null_count()
+    if content.count(b"<") != valued + _FIRST_LINE.count(b"<") or lines["opening"].null_count():
+        return None  # a third field, or an empty one
+    return lines.rechunk()
