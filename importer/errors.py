@@ -23,6 +23,13 @@ ImporterError
 │   ├── NodeError                  a node of an instance could not do its work; names instance and node
 │   ├── NodeTypeMissingError       nobody here knows the type of a node; the instance waits
 │   └── ApprovalError              an answer that is not taken: twice, late, by another, no such choice
+├── TaskError
+│   ├── TaskNotFoundError          no run has this id, no task this name
+│   ├── TaskInputError             the input is not what the task asks for
+│   ├── TaskStateError             the run's status does not allow it
+│   ├── TaskConflictError          the same key with other input
+│   ├── TaskCancelledError         the run was cancelled while it ran
+│   └── TaskRefusedError           raised by a task: trying again changes nothing
 └── JobError
     ├── JobNotFoundError           no job has this id
     ├── JobStateError              the job's status does not allow it
@@ -264,3 +271,45 @@ class ApprovalError(WorkflowError):
         self.id = id
         self.answered_by = answered_by
         self.answered_at = answered_at
+
+
+class TaskError(ImporterError):
+    """A task run cannot be enqueued, found, woken, cancelled or retried as asked."""
+
+
+class TaskNotFoundError(TaskError):
+    """No task run has this id, or no task this name here."""
+
+
+class TaskInputError(TaskError):
+    """The input is not what the task's model asks for; nothing was enqueued."""
+
+
+class TaskStateError(TaskError):
+    """The status of the run does not allow what was asked; `id` and `status` say which and what."""
+
+    def __init__(self, id: int, status: str, message: str) -> None:  # noqa: A002 - the column's name
+        super().__init__(f"task run {id} is {status}: {message}")
+        self.id = id
+        self.status = status
+
+
+class TaskConflictError(TaskError):
+    """The same key came before with other input; `id` is the earlier run, `differences` what differs."""
+
+    def __init__(self, id: int, message: str, differences: Sequence[str]) -> None:  # noqa: A002 - the column's name
+        super().__init__(message)
+        self.id = id
+        self.differences = tuple(differences)
+
+
+class TaskCancelledError(TaskError):
+    """The run was cancelled while it ran; nothing more of it is written."""
+
+    def __init__(self, id: int) -> None:  # noqa: A002 - the column's name
+        super().__init__(f"task run {id} was cancelled")
+        self.id = id
+
+
+class TaskRefusedError(TaskError):
+    """Raised by a task itself: the run fails at once, since trying again changes nothing."""

@@ -6,8 +6,8 @@ for each kind of work: due(db, holder) -> how many were done        nothing done
                                                                     run-out lease
 ```
 
-`work` goes through the kinds until nothing is due. `follow` runs the loop in two lanes, a thread each: what takes
-milliseconds (timers, outbox messages) and what takes minutes (imports), so that neither waits for the other.
+`work` goes through the kinds until nothing is due. `follow` runs the loop in three lanes, a thread each: what takes
+milliseconds (timers, outbox messages), durable tasks, and what takes minutes (imports), so that none waits for another.
 
 A worker has no register and no rescuer: whoever asks next finds an expired lease due again. It survives a restart of
 the database, also in the middle of a job: what was committed stands, and the rest is due when the lease runs out.
@@ -32,6 +32,8 @@ from importer.import_job import Job
 from importer.lease import Lease, holder_name
 from importer.settings import Rhythm, Settings
 from importer.store import Store
+from importer.task_run import next_moment_s as next_task_moment_s
+from importer.task_run import tasks_due
 from importer.workflow import import_route, timers_due
 
 log = logging.getLogger(__name__)
@@ -137,6 +139,8 @@ class Kind:
     next_moment_s: Callable[[Connection], float | None]
     #: Its settings.
     rhythm: Callable[[Settings], Rhythm]
+    #: The most per pass, when it is not the batch of its settings.
+    per_pass: int | None = None
 
 
 TIMERS = Kind(
@@ -161,8 +165,17 @@ IMPORTS = Kind(
     rhythm=lambda settings: settings.imports,
 )
 
+TASKS = Kind(
+    name="task_runs",
+    holder="task",
+    due=tasks_due,
+    next_moment_s=next_task_moment_s,
+    rhythm=lambda settings: settings.tasks,
+    per_pass=10_000,
+)
+
 #: The lanes of `follow`; `work` goes through all of them in order.
-LANES = ((TIMERS, MESSAGES), (IMPORTS,))
+LANES = ((TIMERS, MESSAGES), (TASKS,), (IMPORTS,))
 
 
 def work(
@@ -247,7 +260,10 @@ def _serve(
     while not stop.is_set():
         counts = {
             kind.name: kind.due(
-                db, holder_name(kind.holder), limit=kind.rhythm(db.settings).batch, stopping=stop.is_set
+                db,
+                holder_name(kind.holder),
+                limit=kind.per_pass or kind.rhythm(db.settings).batch,
+                stopping=stop.is_set,
             )
             for kind in lane
         }
