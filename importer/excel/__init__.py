@@ -25,10 +25,11 @@ Decided: a reader of our own. Every ready reader takes an error for an empty cel
 declared range for the size of an array.
 """
 
+from importer.excel.book import Workbook
 from importer.excel.cells import Chunk, Column, Kind, Sheet, SheetNotes
 from importer.excel.frames import choose_sheet, read_cells, sheets
 from importer.excel.limits import Limits
-from importer.excel.workbook import Workbook, open_workbook
+from importer.excel.opening import open_workbook
 
 __all__ = [
     "Chunk",

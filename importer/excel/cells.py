@@ -76,3 +76,5 @@ class SheetNotes:
     hidden_columns: int
     #: merged ranges as written, `A1:C1`
     merged: tuple[str, ...]
+    #: what the format, or the library that reads it, cannot tell, and what was seen rather than declared
+    remarks: tuple[str, ...] = ()

@@ -8,8 +8,9 @@ import polars as pl
 
 from importer.errors import WorkbookError
 from importer.excel import serial
+from importer.excel.book import Workbook
 from importer.excel.cells import Chunk, Column, Kind, Sheet
-from importer.excel.workbook import Workbook, open_workbook
+from importer.excel.opening import open_workbook
 
 _CELLS = {"row": pl.Int64, "column": pl.Int32, "kind": pl.String, "value": pl.String}
 

@@ -48,6 +48,8 @@ class Limits:
     tag_bytes: int = 1 * MIB
     #: cell formats of the workbook (Excel holds 65,490)
     cell_formats: int = 1_000_000
+    #: memory that the library for an old format (xls, xlsb) may ask for, in a process of its own
+    child_bytes: int = 2048 * MIB
 
 
 def too_large(what: str, limit: int) -> WorkbookError:

@@ -37,8 +37,27 @@ def require_zip(file: BinaryIO, path: Path) -> None:
     raise WorkbookError("not_a_spreadsheet", f"{path.name} is no Excel workbook: it is {_describe(head)}")
 
 
-def _compound(file: BinaryIO, path: Path) -> WorkbookError:
-    """Tell a workbook with a password, an old .xls and other compound files apart by the names of their streams."""
+def is_zip(file: BinaryIO) -> bool:
+    """Whether a file begins as a zip archive does; the file is at 0 after it."""
+    head = file.read(4)
+    file.seek(0)
+    return head.startswith(_ZIP)
+
+
+def is_xls(file: BinaryIO) -> bool:
+    """Whether a file is a workbook of the old format (a compound file with its stream); the file is at 0 after it."""
+    head = file.read(len(_COMPOUND))
+    names = _stream_names(file) if head == _COMPOUND else b""
+    file.seek(0)
+    return _named(names, "Workbook") or (_named(names, "Book") and not _named(names, "EncryptedPackage"))
+
+
+def _named(names: bytes, name: str) -> bool:
+    return f"{name}\0".encode("utf-16-le") in names
+
+
+def _stream_names(file: BinaryIO) -> bytes:
+    """Give the bytes of a compound file in which the names of its streams stand."""
     file.seek(0)
     content = file.read(_DIRECTORY_BYTES)
     size = file.seek(0, 2)
@@ -46,14 +65,14 @@ def _compound(file: BinaryIO, path: Path) -> WorkbookError:
         sector = 1 << int.from_bytes(content[30:32], "little")
         file.seek((int.from_bytes(content[48:52], "little") + 1) * min(sector, 4096))
         content += file.read(_DIRECTORY_BYTES)
-    if "EncryptedPackage".encode("utf-16-le") in content:
+    return content
+
+
+def _compound(file: BinaryIO, path: Path) -> WorkbookError:
+    """Tell a workbook with a password and other compound files apart by the names of their streams."""
+    if "EncryptedPackage".encode("utf-16-le") in _stream_names(file):
         return WorkbookError(
             "encrypted", f"{path.name} is protected by a password; open it in Excel, remove the password, save it again"
-        )
-    if any(f"{name}\0".encode("utf-16-le") in content for name in ("Workbook", "Book")):
-        return WorkbookError(
-            "unsupported_format",
-            f"{path.name} is a workbook of the old .xls format; open it in Excel and save it as .xlsx",
         )
     return WorkbookError(
         "not_a_spreadsheet", f"{path.name} is no Excel workbook: it is an old Office file of another kind"

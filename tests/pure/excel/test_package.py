@@ -234,7 +234,7 @@ STRANGERS: dict[str, tuple[bytes, str, str]] = {
     "PDF": (b"%PDF-1.7", "not_a_spreadsheet", "PDF"),
     "zeros": (b"\0" * 5000, "corrupt", "zero bytes"),
     "password": (_compound("EncryptionInfo", "EncryptedPackage"), "encrypted", "password"),
-    "old format": (_compound("Workbook"), "unsupported_format", ".xls"),
+    "damaged xls": (_compound("Workbook"), "corrupt", "damaged"),
     "old Word": (_compound("WordDocument"), "not_a_spreadsheet", "another kind"),
     "beginning of an archive": (b"PK\x03\x04" + b"\0" * 200, "corrupt", "broke off"),
     "empty archive": (b"PK\x05\x06" + b"\0" * 18, "not_a_spreadsheet", "without a workbook"),
@@ -266,7 +266,7 @@ ARCHIVES: dict[str, tuple[Parts, str, str]] = {
         "not_a_spreadsheet",
         "Word",
     ),
-    "binary workbook": (
+    "damaged xlsb": (
         {
             "[Content_Types].xml": (
                 '<Types><Default Extension="bin" ContentType="application/vnd.ms-excel.sheet.binary.'
@@ -275,13 +275,18 @@ ARCHIVES: dict[str, tuple[Parts, str, str]] = {
             "_rels/.rels": relationships_xml({"r": (f"{OFFICE}/officeDocument", "xl/workbook.bin")}),
             "xl/workbook.bin": b"\x83\x01\x00",
         },
-        "unsupported_format",
-        ".xlsb",
+        "corrupt",
+        "damaged",
     ),
-    "OpenDocument": (
+    "OpenDocument text": (
+        {"mimetype": "application/vnd.oasis.opendocument.text", "content.xml": "<x/>"},
+        "not_a_spreadsheet",
+        "no spreadsheet",
+    ),
+    "OpenDocument without a sheet": (
         {"mimetype": "application/vnd.oasis.opendocument.spreadsheet", "content.xml": "<x/>"},
-        "unsupported_format",
-        ".ods",
+        "corrupt",
+        "no sheet",
     ),
     "Numbers": ({"Index/Document.iwa": b"\0"}, "not_a_spreadsheet", "Numbers"),
     "zipped workbook": ({"march.xlsx": b"PK"}, "not_a_spreadsheet", "unpack"),
