@@ -19,6 +19,7 @@ from importer.batch import (
     Ran,
     Taken,
     TurnedAway,
+    UndoPreview,
     cancel,
     check,
     due,
@@ -43,6 +44,7 @@ from importer.batch import (
     suggest,
     take_in,
     template,
+    undo,
 )
 from importer.db import Database, connect, create_database, migrate
 from importer.errors import (
@@ -192,6 +194,7 @@ __all__ = [
     "TaskRuns",
     "TaskStateError",
     "TurnedAway",
+    "UndoPreview",
     "Why",
     "WorkbookError",
     "Workflow",
@@ -249,6 +252,7 @@ __all__ = [
     "task_run",
     "tasks",
     "template",
+    "undo",
     "why",
     "work",
     "workflow",

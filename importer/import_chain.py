@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from importer.db import Connection, statements
-from importer.errors import JobNotFoundError
+from importer.errors import JobNotFoundError, JobStateError
 
 _ST = statements("import_chain")
 
@@ -49,3 +49,52 @@ def version_of(conn: Connection, *, name: str, digest: str) -> int | None:
     """The version under which the database has this very form; none when it has not."""
     row = conn.execute(_ST["version_of"], {"name": name, "digest": digest}).fetchone()
     return None if row is None else int(row["version"])
+
+
+def submit_undo(
+    conn: Connection, job_id: int, *, max_attempts: int, priority: int = 2, run_ref: str | None = None
+) -> tuple[int, bool]:
+    """Make a waiting job that takes back what another did; return its id, and whether it is new.
+
+    In the caller's transaction, which locks the job.
+
+    Raises:
+        JobNotFoundError: there is no such job.
+        JobStateError: it is open, is an undo itself, or its rows were replaced or taken back before.
+    """
+    row = conn.execute(_ST["lock_job"], {"id": job_id}).fetchone()
+    if row is None:
+        raise JobNotFoundError(job_id)
+    there = conn.execute(_ST["open_undo"], {"id": job_id}).fetchone()
+    if there is not None:
+        return int(there["id"]), False
+    why = _why_not(row)
+    if why is not None:
+        raise JobStateError(job_id, row["status"], why)
+    params = {"id": job_id, "max_attempts": max_attempts, "priority": priority, "run_ref": run_ref}
+    made = conn.execute(_ST["submit_undo"], params).fetchone()
+    assert made is not None  # an insert that returns
+    conn.execute(_ST["wake"])
+    return int(made["id"]), True
+
+
+def _why_not(row: Mapping[str, Any]) -> str | None:
+    if row["kind"] == "undo":
+        return "it is an undo; to have the rows again, send the file again"
+    if row["status"] in ("pending", "running"):
+        return "cancel it first, then its rows can be taken back"
+    if row["replaced_by"] is not None:
+        return f"its rows were replaced by import job {row['replaced_by']}"
+    if row["undone_by"] is not None:
+        return f"its rows were taken back before, by job {row['undone_by']}"
+    return None
+
+
+def mark_undone(conn: Connection, job_id: int, *, by: int) -> None:
+    """Say that the rows of a job were taken back, in the transaction that ends the undo."""
+    conn.execute(_ST["mark_undone"], {"id": job_id, "by": by})
+
+
+def history(conn: Connection, job_id: int) -> list[dict[str, Any]]:
+    """Read a job with all that it hangs on, oldest first, each as it may be seen."""
+    return conn.execute(_ST["history"], {"id": job_id}).fetchall()

@@ -36,6 +36,7 @@ from importer.batch.form_state import FormState, failed_rows_allowed, form_state
 from importer.batch.importing import Progress
 from importer.batch.known_forms import KnownForms, known_forms
 from importer.batch.proposals import form_from, suggest
+from importer.batch.undo import UndoPreview, undo
 
 __all__ = [
     "Arrivals",
@@ -45,6 +46,7 @@ __all__ = [
     "Ran",
     "Taken",
     "TurnedAway",
+    "UndoPreview",
     "cancel",
     "check",
     "due",
@@ -70,4 +72,5 @@ __all__ = [
     "suggest",
     "take_in",
     "template",
+    "undo",
 ]

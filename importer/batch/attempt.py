@@ -28,6 +28,7 @@ from dataclasses import dataclass
 
 from importer import import_job
 from importer.batch.importing import Importing, Progress, StoppedError
+from importer.batch.undoing import Undoing
 from importer.batch.writer import At
 from importer.db import Database, database_error, errors
 from importer.errors import (
@@ -82,7 +83,8 @@ def run(
     try:
         with db.connection() as conn:
             work = import_job.work(conn, lease)
-        Importing(db, lease, work, store=store, stopping=stopping, progress=progress, at=at).all()
+        runner = Undoing if work.kind == "undo" else Importing
+        runner(db, lease, work, store=store, stopping=stopping, progress=progress, at=at).all()
     except Exception as raised:  # noqa: BLE001 - every error has its way to the row
         error = _settle(db, lease, raised)
     except BaseException:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-import math
 import os
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,21 +13,16 @@ from typing import Any
 import polars as pl
 
 from importer import import_job, import_run, inbox
-from importer.batch.attempt import run
+from importer.batch.here import claim_here, run_here
 from importer.batch.importing import Progress
-from importer.batch.progress import bar
 from importer.batch.request import request_of
 from importer.batch.writer import At
 from importer.db import Connection, Database, connect, dict_rows
-from importer.errors import JobError, LeaseLostError
+from importer.errors import JobError
 from importer.forms import FAULT_SCHEMA, Form
 from importer.import_job import Job, Jobs
 from importer.import_run import RunLeases
-from importer.lease import Lease, holder_name
-from importer.store import Store
-
-#: Pause between two looks at a job that another holder runs, in seconds.
-_LOOK_S = 0.5
+from importer.lease import holder_name
 
 
 def submit(
@@ -144,57 +137,11 @@ def import_workbook(
         holder = holder_name("import")
         with database.connection() as conn, conn.transaction():
             job = import_job.submit(conn, request)
-            lease = None if job.ended else _claim(conn, database, job.id, holder, run_ref)
-        with bar(job.file_name, shown=progress and not job.ended) as move:
-            done = _until_ended(
-                database, job, lease, holder=holder, run_ref=run_ref, wait=wait, watch=_both(move, watch), at=at
-            )
+            lease = None if job.ended else claim_here(conn, database, job.id, holder, run_ref)
+        done = run_here(
+            database, job, lease, holder=holder, run_ref=run_ref, wait=wait, progress=progress, watch=watch, at=at
+        )
         return dataclasses.replace(done, submitted_before=job.submitted_before)
-
-
-def _both(one: Progress, other: Progress | None) -> Progress:
-    def move(rows: int, failed: int) -> None:
-        one(rows, failed)
-        if other is not None:
-            other(rows, failed)
-
-    return move
-
-
-def _claim(conn: Connection, db: Database, job_id: int, holder: str, run_ref: str | None) -> Lease | None:
-    return import_job.claim(conn, holder=holder, ttl=db.settings.imports.lease, id=job_id, run_ref=run_ref)
-
-
-def _until_ended(
-    db: Database,
-    job: Job,
-    lease: Lease | None,
-    *,
-    holder: str,
-    run_ref: str | None,
-    wait: bool | dt.timedelta,
-    watch: Progress,
-    at: At,
-) -> Job:
-    """Run the job here when it can be claimed, wait for it while somebody else runs it."""
-    store = Store(db.settings.store)
-    patience_s = wait.total_seconds() if isinstance(wait, dt.timedelta) else math.inf if wait else 0.0
-    began = time.monotonic()
-    while not job.ended:
-        if lease is not None:
-            ran = run(db, lease, store=store, progress=watch, at=at)
-            if ran.error is not None and not isinstance(ran.error, LeaseLostError):
-                raise ran.error
-            job, lease = ran.job, None
-            continue
-        if time.monotonic() - began >= patience_s:
-            return job
-        time.sleep(_LOOK_S)
-        with db.connection() as conn:
-            lease = _claim(conn, db, job.id, holder, run_ref)
-            job = import_job.job(conn, job.id)
-        watch(job.cursor, job.failed_rows)
-    return job
 
 
 def retry(job: Job | int, *, db: Database | None = None) -> Job:

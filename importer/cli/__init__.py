@@ -11,6 +11,7 @@ arguments    the words and their help
 workbooks    check import submit
 for_sender   template, faults --xlsx
 jobs         work jobs show faults cancel retry
+undo         undo
 forms        forms ...
 database     migrate, db ...
 output       tables, JSON and CSV
@@ -25,7 +26,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 
-from importer.cli import database, for_sender, forms, jobs, workbooks
+from importer.cli import database, for_sender, forms, jobs, undo, workbooks
 from importer.cli.arguments import parser
 from importer.errors import DatabaseError, ImporterError, LeaseLostError, StoreError, WorkbookError
 
@@ -78,6 +79,7 @@ def _command(arguments: argparse.Namespace) -> Callable[[argparse.Namespace], in
         "faults": jobs.faults,
         "cancel": jobs.cancel,
         "retry": jobs.retry,
+        "undo": undo.run,
         "forms": forms.run,
         "migrate": database.migrate,
         "db": database.run,

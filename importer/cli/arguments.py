@@ -172,6 +172,20 @@ def _jobs(commands: _Commands[argparse.ArgumentParser]) -> None:
     _job(cancel)
     _json(cancel)
 
+    undo = _add(
+        commands,
+        "undo",
+        "take an import back",
+        "Rows it put in go, rows it updated get back what they held; rows that somebody changed since are kept and "
+        "listed. Exit code 1 when some were kept.",
+    )
+    _job(undo)
+    undo.add_argument("--dry-run", action="store_true", help="change nothing, say what would be done")
+    undo.add_argument("--queue", action="store_true", help="let a worker do it")
+    undo.add_argument("--quiet", action="store_true", help="show no progress bar")
+    _limit(undo, "kept rows")
+    _json(undo)
+
     retry = _add(
         commands, "retry", "queue a failed or cancelled job again", "It goes on from its cursor with all its attempts."
     )

@@ -24,6 +24,7 @@ from importer.target.compare import compare
 from importer.target.describe import columns_as_form
 from importer.target.load import Clash, Loaded, Refused, Rows, load
 from importer.target.table import Target, TargetColumn, count_rows, create, delete_rows, exists, lock
+from importer.target.take_rows import Taken, take_rows
 from importer.target.update import Restored, forget_before_images, restore_rows
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "Refused",
     "Restored",
     "Rows",
+    "Taken",
     "Target",
     "TargetColumn",
     "columns_as_form",
@@ -44,4 +46,5 @@ __all__ = [
     "load",
     "lock",
     "restore_rows",
+    "take_rows",
 ]

@@ -101,7 +101,7 @@ def load(
     Raises:
         psycopg.Error: for a reason outside the rows (connection, rights, time limit); the transaction is then aborted.
     """
-    stage = _Stage(conn, target, job_id) if target.unique_sets else None
+    stage = Stage(conn, target, job_id) if target.unique_sets else None
     loaded = Loaded()
     parts = [(0, len(rows))]
     while parts:
@@ -162,7 +162,7 @@ def _refusal(error: errors.Error, target: Target, source_row: int) -> Refused:
     return Refused(source_row=source_row, column=column or "", message=message)
 
 
-class _Stage:
+class Stage:
     """A temporary table in which a batch waits while its keys are looked at."""
 
     def __init__(self, conn: Connection, target: Target, job_id: int) -> None:
@@ -173,9 +173,19 @@ class _Stage:
         unqualified = sql.Identifier(f"rowlease_stage_{job_id}".replace("-", "_"))
         conn.execute(_ST["create_stage"].format(stage=unqualified, columns=target.column_list, table=target.table))
 
-    def load(self, part: Loaded, data: bytes, copying: Callable[[], None] | None, updating: Updating | None) -> None:
+    @property
+    def name(self) -> sql.Identifier:
+        """The temporary table's name for a statement."""
+        return self._name
+
+    def copy(self, data: bytes, copying: Callable[[], None] | None = None) -> None:
+        """Fill the stage with these rows and no others."""
         self._conn.execute(_ST["empty_stage"].format(stage=self._name))
         _copy(self._conn, _copy_into(self._target, self._name), data, copying)
+
+    def load(self, part: Loaded, data: bytes, copying: Callable[[], None] | None, updating: Updating | None) -> None:
+        """Load these rows, and add to `part` what became of those that did not go in as they are."""
+        self.copy(data, copying)
         statement = _ST["insert_stage"].format(
             table=self._target.table, stage=self._name, columns=self._target.column_list
         )

@@ -41,6 +41,8 @@ class TargetColumn:
     choices: tuple[str, ...] | None = None
     #: What a blank does to the value that an update finds: keep, clear.
     on_blank: str = "keep"
+    #: Whether its value is looked up in another table.
+    is_looked_up: bool = False
 
     @property
     def sql_type(self) -> str:
@@ -80,6 +82,7 @@ class Target:
                 max=c.get("max"),
                 choices=tuple(str(v) for v in c["choices"]) if c.get("choices") else None,
                 on_blank=c.get("on_blank", "keep"),
+                is_looked_up="lookup" in c,
             )
             for c in definition["columns"]
         )

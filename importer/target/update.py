@@ -68,8 +68,8 @@ def update_rows(
 def restore_rows(conn: Connection, target: Target, *, job_id: int, rows: Sequence[int] | None = None) -> Restored:
     """Give the rows that a job updated back what they held; those changed since keep what they have.
 
-    In the caller's transaction, which holds `lock`. `rows`: only those that these sheet rows updated. A table without
-    a key has none; before-images stay until `forget_before_images`.
+    In the caller's transaction, which holds `lock`. `rows`: only those that these sheet rows updated. The before-images
+    of restored rows go, those of kept rows stay until `forget_before_images`.
     """
     params = {"job_id": job_id, "rows": None if rows is None else list(rows)}
     images = [int(row["source_row"]) for row in conn.execute(_ST["before_images"], params).fetchall()]
@@ -86,6 +86,7 @@ def restore_rows(conn: Connection, target: Target, *, job_id: int, rows: Sequenc
         ),
     )
     back = {int(row["source_row"]) for row in conn.execute(statement, params).fetchall()}
+    conn.execute(_ST["forget_restored"], {"job_id": job_id, "rows": sorted(back)})
     return Restored(restored=tuple(sorted(back)), kept=tuple(row for row in images if row not in back))
 
 

@@ -220,3 +220,27 @@ order by b.source_row
 -- What was given back, or can be no more, is not kept.
 delete from rowlease.import_before_images
 where job_id = %(job_id)s
+
+-- name: forget_restored
+-- An update that was given back is not given back twice.
+delete from rowlease.import_before_images
+where job_id = %(job_id)s
+    and source_row = any(%(rows)s)
+
+-- name: take_rows
+-- Removes the rows that a job put in, where they still hold what its sheet says.
+delete from {table} as t
+using {stage} as s
+where t.import_job_id = %(job_id)s
+    and t.source_row = s.source_row
+    and {same}
+returning s.source_row
+
+-- name: rows_left
+-- Rows that a job put in and that somebody changed since.
+select t.source_row
+from {table} as t
+join {stage} as s
+    on t.source_row = s.source_row
+where t.import_job_id = %(job_id)s
+order by t.source_row

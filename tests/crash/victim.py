@@ -27,6 +27,10 @@ class Victim:
     settings: im.Settings
     path: Path
     batch_rows: int
+    #: Instead of the form of `tests.importing`.
+    how: im.Form | None = None
+    #: Undo this import instead.
+    undo: int | None = None
     #: Ends at this point, when it comes for the n-th time.
     point: str = ""
     times: int = 1
@@ -50,7 +54,11 @@ class Victim:
 def _live(victim: Victim) -> None:
     at = calls_on(victim.point, victim.times, lambda: os.kill(os.getpid(), victim.by))
     with Database(victim.conninfo, victim.settings) as db:
-        im.import_workbook(victim.path, form(), db=db, batch_rows=victim.batch_rows, progress=False, at=at)
+        if victim.undo is not None:
+            im.undo(victim.undo, db=db, progress=False, at=at)
+            return
+        how = victim.how or form()
+        im.import_workbook(victim.path, how, db=db, batch_rows=victim.batch_rows, progress=False, at=at)
 
 
 def with_lease(settings: im.Settings, seconds: float, *, max_attempts: int = 5) -> im.Settings:
