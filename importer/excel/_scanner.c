@@ -587,7 +587,7 @@ static int sound(uint8_t tag, const char *s, uint32_t length)
         return sound_number(s, s + length);
     if (tag == TAG_BOOL)
         return length == 1 && (*s == '0' || *s == '1');
-    if (tag != TAG_SHARED || length > 9)
+    if (tag != TAG_SHARED || length > 9 || (length > 1 && *s == '0')) /* 007 is no index as Excel writes it */
         return 0;
     for (uint32_t i = 0; i < length; i++)
         if (s[i] < '0' || s[i] > '9')
@@ -854,6 +854,60 @@ static PyObject *columns_of(ScannerObject *self, const Run *run, ColumnFacts *fa
     return list;
 }
 
+/* ---------------------------------------------------------------- shared strings */
+
+/* `<si><t>text</t></si>`, `<si><t xml:space="preserve">text</t></si>`, `<si><t/></si>`, `<si/>`, one after the other:
+   all texts as one array, or None when anything else stands among them. */
+static PyObject *strings(PyObject *module, PyObject *args)
+{
+    Py_buffer piece;
+    unsigned int most_characters;
+    if (!PyArg_ParseTuple(args, "y*I:strings", &piece, &most_characters))
+        return NULL;
+    Run run = {.base = piece.buf, .at = piece.buf, .stop = (const char *)piece.buf + piece.len};
+    Texts texts;
+    size_t count = 0, room = 4096;
+    int plain = piece.len <= UINT32_MAX / 2, made = texts_make(&texts, room, 0);
+    Py_BEGIN_ALLOW_THREADS
+    while (plain && made && run.at < run.stop) {
+        uint32_t start = 0, length = 0;
+        int seen = 0;
+        if (TAKE(&run, "<si><t>") || TAKE(&run, "<si><t xml:space=\"preserve\">")) {
+            seen = read_text(&run, &start, &length);
+            plain = seen >= 0 && length <= most_characters && TAKE(&run, "</t></si>");
+        } else {
+            plain = TAKE(&run, "<si><t/></si>") || TAKE(&run, "<si/>");
+        }
+        if (!plain)
+            break;
+        if (count == room) {
+            unsigned char *more = PyMem_RawRealloc(texts.views, room * 2 * 16);
+            made = more != NULL;
+            if (!made)
+                break;
+            texts.views = more;
+            room *= 2;
+        }
+        made = texts_put(&texts, count++, run.base + start, length, (seen & AMP) != 0);
+    }
+    Py_END_ALLOW_THREADS
+    PyBuffer_Release(&piece);
+    if (!plain || !made) {
+        texts_free(&texts);
+        if (!made)
+            return PyErr_NoMemory();
+        Py_RETURN_NONE;
+    }
+    ScannerObject holder = {.array_type = (PyTypeObject *)PyObject_GetAttrString(module, "Array")};
+    if (holder.array_type == NULL) {
+        texts_free(&texts);
+        return NULL;
+    }
+    PyObject *array = array_of_texts(&holder, &texts, count);
+    Py_DECREF(holder.array_type);
+    return array;
+}
+
 /* ---------------------------------------------------------------- the scanner as Python sees it */
 
 static PyObject *answer(ScannerObject *self, Run *run, Py_ssize_t most_places)
@@ -1037,6 +1091,11 @@ static int execute(PyObject *module)
     return 0;
 }
 
+static PyMethodDef module_methods[] = {
+    {"strings", strings, METH_VARARGS, "strings(piece, most_characters) -> None, or the texts of plain shared strings"},
+    {NULL, NULL, 0, NULL},
+};
+
 static PyModuleDef_Slot module_slots[] = {{Py_mod_exec, execute}, {0, NULL}};
 
 static struct PyModuleDef module_definition = {
@@ -1044,6 +1103,7 @@ static struct PyModuleDef module_definition = {
     .m_name = "importer.excel._scanner",
     .m_doc = "The plain scanner in C; see the head of _scanner.c.",
     .m_size = 0,
+    .m_methods = module_methods,
     .m_slots = module_slots,
 };
 

@@ -21,11 +21,12 @@ from importer.excel.tags import TagReader
 
 if TYPE_CHECKING:
     Scanner: Callable[..., Any] | None
+    strings: Callable[..., Any] | None
 else:
     try:
-        from importer.excel._scanner import Scanner
+        from importer.excel._scanner import Scanner, strings
     except ImportError:  # no compiler when the package was installed
-        Scanner = None
+        Scanner = strings = None
 
 #: whether the compiled scanner is there
 COMPILED = Scanner is not None
@@ -91,6 +92,12 @@ class CompiledScanner:
     def _formula(self, end: bytes) -> tuple[bool, bool] | None:
         written = _text(end)
         return (False, end.endswith(b"/>")) if written is not None and self._tags.formula(written) else None
+
+
+def compiled_strings(run: bytes, limits: Limits) -> pl.Series | None:
+    """Give the texts of a run of whole items of shared strings; None when it is not plain or nothing was compiled."""
+    found = None if strings is None else strings(run, limits.cell_characters)
+    return None if found is None else pl.Series(found)
 
 
 def _text(end: bytes) -> str | None:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 import polars as pl
 
 from importer.excel.archive import Archive
+from importer.excel.compiled_scan import compiled_strings
 from importer.excel.limits import Limits, too_large
 from importer.excel.plain_head import plain_prefix
 from importer.excel.safe_xml import SafeParser, main_names
@@ -28,21 +29,25 @@ _END = "</t></si>"
 _LINE = "\x01"
 
 
-def read_shared_strings(archive: Archive, part: str | None, limits: Limits, *, plain: bool = True) -> SharedStrings:
+def read_shared_strings(
+    archive: Archive, part: str | None, limits: Limits, *, plain: bool = True, compiled: bool = True
+) -> SharedStrings:
     """Read the part of the shared strings: rich text joined, phonetic runs left out, escapes decoded.
 
-    `plain=False` lets expat read all of it; the strings are the same.
+    `plain=False` lets expat read all of it, `compiled=False` does without the compiled scanner; the strings are the
+    same.
     """
     if part is None:
         return SharedStrings(pl.Series([], dtype=pl.String), None)
-    return _Table(part, limits, plain=plain).read(archive.pieces_ahead(part))
+    return _Table(part, limits, plain=plain, compiled=compiled).read(archive.pieces_ahead(part))
 
 
 class _Table:
     """The reading of one part of shared strings."""
 
-    def __init__(self, part: str, limits: Limits, *, plain: bool) -> None:
+    def __init__(self, part: str, limits: Limits, *, plain: bool, compiled: bool) -> None:
         self._limits = limits
+        self._compiled = compiled
         self._items = _ExactItems(limits)
         self._parser = SafeParser(part, limits, start=self._items.start, end=self._items.end, text=self._items.text)
         self._in_head = plain
@@ -91,7 +96,9 @@ class _Table:
                 self._plain = False
             return rest
         run, rest = rest[: cut + len(end)], rest[cut + len(end) :]
-        texts = _plain_items(run, self._prefix, self._limits)
+        texts = compiled_strings(run, self._limits) if self._compiled and not self._prefix else None
+        if texts is None:
+            texts = _plain_items(run, self._prefix, self._limits)
         if texts is None:
             self._feed(run)
             if self._parser.depth != 1 or b"<!" in run or b"<?" in run:

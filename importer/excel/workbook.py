@@ -43,7 +43,9 @@ class PackageWorkbook(Workbook):
     @cached_property
     def _kinds(self) -> CellKinds:
         styles = read_style_kinds(self._archive, self._package.styles, self._limits)
-        strings = read_shared_strings(self._archive, self._package.shared_strings, self._limits, plain=self._plain)
+        strings = read_shared_strings(
+            self._archive, self._package.shared_strings, self._limits, plain=self._plain, compiled=self._compiled
+        )
         return CellKinds(styles, strings)
 
     def _read(self, sheet: Sheet, rows: int) -> Iterator[Chunk]:

@@ -45,7 +45,7 @@ SEEDS = (
     ),
 )
 
-_PIECES = (
+PIECES = (
     "<", ">", "&", "&#10;", "&amp;", "&lt;", "]]>", "\x01", "\r", "\n", '"', "'", "/", "</v>", "<v>", "</c>", "</row>",
     "<is><t>", "</t></is>", '<row r="', '<c r="', "/>", "<f>", "</f>", '<f t="shared" si="1">', "<!-- x -->", "<x/>",
     "0", "9", "A", "Z", "XFD", "XFE", "1048577", ' t="s"', ' s="7"', " s=7", ' t="zz"', "é", "\ufffe", "\U0001f642",
@@ -63,7 +63,7 @@ def mutations(count: int, seed: int) -> Iterator[bytes]:
             end = min(len(run), at + dice.choice((0, 0, 1, 1, 2, 5, 20)))
             what = dice.randrange(5)
             if what == 0:
-                run[at:end] = dice.choice(_PIECES).encode()
+                run[at:end] = dice.choice(PIECES).encode()
             elif what == 1:
                 del run[at:end]
             elif what == 2:
