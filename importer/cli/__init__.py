@@ -12,6 +12,7 @@ workbooks    check import submit
 for_sender   template, faults --xlsx
 jobs         work jobs show faults cancel retry
 undo         undo
+tasks        tasks ...
 forms        forms ...
 database     migrate, db ...
 output       tables, JSON and CSV
@@ -26,7 +27,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 
-from importer.cli import database, for_sender, forms, jobs, undo, workbooks
+from importer.cli import database, for_sender, forms, jobs, tasks, undo, workbooks
 from importer.cli.arguments import parser
 from importer.errors import DatabaseError, ImporterError, LeaseLostError, StoreError, WorkbookError
 
@@ -80,6 +81,7 @@ def _command(arguments: argparse.Namespace) -> Callable[[argparse.Namespace], in
         "cancel": jobs.cancel,
         "retry": jobs.retry,
         "undo": undo.run,
+        "tasks": tasks.run,
         "forms": forms.run,
         "migrate": database.migrate,
         "db": database.run,

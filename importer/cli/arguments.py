@@ -41,6 +41,7 @@ def parser() -> argparse.ArgumentParser:
     _submit(commands)
     _work(commands)
     _jobs(commands)
+    _tasks(commands)
     _forms(commands)
     _database(commands)
     return top
@@ -136,6 +137,7 @@ def _work(commands: _Commands[argparse.ArgumentParser]) -> None:
     )
     work.add_argument("--once", action="store_true", help="run what is due now, then exit")
     work.add_argument("--limit", type=_positive, metavar="N", help="with --once: at most so many jobs")
+    _task_modules(work)
     _json(work)
 
 
@@ -191,6 +193,45 @@ def _jobs(commands: _Commands[argparse.ArgumentParser]) -> None:
     )
     _job(retry)
     _json(retry)
+
+
+def _tasks(commands: _Commands[argparse.ArgumentParser]) -> None:
+    tasks = _add(commands, "tasks", "list, show, enqueue, signal, cancel and retry durable tasks")
+    actions = tasks.add_subparsers(title="actions", dest="action", metavar="ACTION")
+    tasks.set_defaults(action="list", json=False, task=None, status=None, limit=20)
+
+    listed = _add(actions, "list", "list task runs, the newest first (the default)")
+    listed.add_argument("--task", metavar="NAME", help="only runs of this task")
+    statuses = ("pending", "running", "succeeded", "failed", "cancelled")
+    listed.add_argument("--status", choices=statuses, metavar="STATUS", help=f"only: {', '.join(statuses)}")
+    listed.add_argument("--limit", type=_positive, default=20, metavar="N", help="at most so many (20)")
+    _json(listed)
+    enqueue = _add(actions, "enqueue", "let a worker run a task")
+    enqueue.add_argument("task", metavar="TASK", help="its name")
+    enqueue.add_argument("--input", metavar="JSON", help="its input")
+    enqueue.add_argument("--key", metavar="TEXT", help="a name of your own for this run; the same one is one run")
+    enqueue.add_argument("--priority", type=int, choices=range(4), default=2, help="0 first to 3 last (2)")
+    _task_modules(enqueue)
+    _json(enqueue)
+    told = _add(actions, "signal", "tell a run that something happened", "The first fact of a name stands.")
+    told.add_argument("run", type=int, metavar="RUN", help="number of the run")
+    told.add_argument("fact", metavar="FACT", help="name of the fact")
+    told.add_argument("--payload", metavar="JSON", help="what came with it")
+    _json(told)
+    for name, summary in (
+        ("show", "show one run: attempts, facts, outside operations"),
+        ("cancel", "cancel an open run"),
+        ("retry", "let a failed or cancelled run wait again; finished steps stay finished"),
+    ):
+        action = _add(actions, name, summary)
+        action.add_argument("run", type=int, metavar="RUN", help="number of the run")
+        _json(action)
+
+
+def _task_modules(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--tasks", action="append", default=[], metavar="MODULE", help="a Python module that defines tasks; repeatable"
+    )
 
 
 def _forms(commands: _Commands[argparse.ArgumentParser]) -> None:

@@ -26,12 +26,14 @@ from importer.cli.output import (
     print_table,
     write_faults,
 )
+from importer.cli.tasks import import_tasks
 from importer.display import count, text
 from importer.worker import follow
 
 
 def work(arguments: argparse.Namespace) -> int:
-    """Run queued jobs until stopped, or once."""
+    """Run queued jobs and tasks until stopped, or once."""
+    import_tasks(arguments.tasks)
     with _asked_to_stop() as stop, _log_on_stderr(), im.connect() as db:
         if not arguments.once:
             follow(db, stop=stop)
