@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
+import hypothesis
 import psycopg
 import pytest
 from psycopg import sql
@@ -24,6 +25,10 @@ from psycopg.conninfo import make_conninfo
 from importer.db import Connection, Database, EmbeddedServer, migrate
 from importer.errors import DatabaseUnavailableError
 from importer.settings import Settings
+
+# How long an example takes says how busy the machine is, not whether the rule holds.
+hypothesis.settings.register_profile("house", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("house")
 
 #: Moves the clock of the test's database: `move_clock(timedelta(hours=1))`, or of given connections only.
 MoveClock = Callable[..., None]
