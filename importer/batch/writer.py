@@ -26,7 +26,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Literal, Protocol, Self, TypeVar
 
@@ -72,7 +72,6 @@ class Writer:
     def __init__(
         self, db: Database, lease: Lease, plan: Plan, *, at: At, most_failed: int | None = None, work: Apply = apply
     ) -> None:
-        self._db = db
         self._lease = lease
         self._plan = plan
         self._at = at
@@ -81,6 +80,7 @@ class Writer:
         self._most_failed = most_failed
         self._queue: queue.Queue[Batch | None] = queue.Queue(maxsize=2)
         self._stopped = threading.Event()
+        self._session = _Session(db)
         self._error: BaseException | None = None
         self._most: int | None = None
         #: Data rows that were committed by this writer, and how many of them failed.
@@ -93,9 +93,14 @@ class Writer:
         self._thread.start()
         return self
 
-    def __exit__(self, *exc: object) -> None:
-        """Let the batch that is being written end, drop those that wait, and end the thread."""
+    def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None:
+        """Let the batch that is being written end, drop those that wait, and end the thread.
+
+        Whoever is interrupted does not wait: the statement that runs is cancelled, and its batch rolled back.
+        """
         self._stopped.set()
+        if kind is not None and not issubclass(kind, Exception):
+            self._session.cancel()
         self._thread.join()
 
     def put(self, batch: Batch, *, waiting: Callable[[], None]) -> None:
@@ -133,12 +138,11 @@ class Writer:
 
     def _run(self) -> None:
         try:
-            session = _Session(self._db)
             try:
-                while (batch := self._next(session)) is not None:
-                    self._write(session, batch)
+                while (batch := self._next(self._session)) is not None:
+                    self._write(self._session, batch)
             finally:
-                session.close()
+                self._session.close()
         except BaseException as error:  # noqa: BLE001 - raised in the reader's thread
             self._error = error
 
@@ -211,6 +215,13 @@ class _Session:
         self._db = db
         self._stack = ExitStack()
         self._conn: Connection | None = None
+
+    def cancel(self) -> None:
+        """Cancel the statement that runs, from another thread; nothing happens when none does."""
+        conn = self._conn
+        if conn is not None and not conn.closed:
+            with suppress(errors.Error):
+                conn.cancel_safe(timeout=2)
 
     def run(self, work: Callable[[Connection, bool], T], *, stopped: threading.Event) -> T:
         """Run a whole transaction; repeat it after a deadlock and, on a new connection, after a lost one.
