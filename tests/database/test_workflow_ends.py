@@ -115,7 +115,7 @@ def test_a_failure(db: Database, conn: Connection, started: im.Instance, move_cl
 def test_a_retry_goes_on_from_the_failed_node(
     db: Database, conn: Connection, started: im.Instance, move_clock: MoveClock
 ) -> None:
-    """Every branch stands where it stood: the timer is due at once, the approval is asked again, no step is repeated."""
+    """Every branch stands where it stood: its timer is due at once, its approval asked again, no step repeated."""
     before = im.approvals(db=db)[0]
     fail(db, move_clock)
 
