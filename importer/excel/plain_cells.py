@@ -67,9 +67,12 @@ def read_cells(openings: pl.Series, values: pl.Series, rows: pl.Series, tags: Ta
     parts = openings.str.strip_chars_start(CELL_MARKS).str.splitn('"', 2).struct.unnest()
     references, ends = parts.to_series(0), parts.to_series(1)
     require(not ends.null_count())
-    letters = pl.DataFrame({"reference": references, "row": rows.cast(pl.String)}).select(
-        pl.col("reference").str.strip_suffix(pl.col("row"))
-    )["reference"]
+    named = pl.DataFrame({"reference": references, "row": rows.cast(pl.String)}).select(
+        letters=pl.col("reference").str.strip_suffix(pl.col("row")),
+        numbered=pl.col("reference").str.ends_with(pl.col("row")),
+    )
+    require(named["numbered"].all())
+    letters = named["letters"]
     names = letters.unique()
     require(len(names) <= limits.columns)
     columns = []

@@ -18,7 +18,7 @@ from importer.excel.compiled_scan import COMPILED
 from importer.excel.raw_cells import SheetCounts
 from importer.excel.scan import scan
 from importer.excel.strings import SharedStrings, decode_column
-from tests.pure.excel.sheets_at_random import SheetMaker
+from tests.pure.excel.sheets_at_random import HEAD, TAIL, SheetMaker
 
 KINDS = CellKinds(
     [Kind.NUMBER, Kind.DATE, Kind.DURATION],
@@ -68,6 +68,36 @@ def test_a_sheet_is_read_the_same_by_each_scanner(way: str, odd: float, seed: in
 
     for kinds in (KINDS, PLAIN_KINDS):
         assert _read(part, kinds, plain=plain, compiled=compiled) == _read(part, kinds, plain=False)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "rows",
+    [
+        '<row r="8"><c r="Z"><v>1</v></c></row>',  # a name without its row
+        '<row r="8"><c r="A8"><v>1<</v></c></row>',  # an empty piece of markup
+        '<row r="8"><c r="A8" t="s"><v>007</v></c><c r="B8" t="s"><v>001</v></c></row>',  # zeros before an index
+        '<row r="8"><c r="A8"></v></c></row>',
+        '<row r="8"><c r="A8"></v></c><c r="B8"><v>1</v></c></row>',
+        '<row r="8"></v></c><c r="B8"><v>1</v></c></row>',
+        '<row r="8"><c r="A8"><v>1</v></c></row></v></c></row><row r="9"><c r="A9"><v>1</v></c></row>',
+        '<row r="8"><c r="A8" t="inlineStr"><is><t>1</v></c></row>',
+        '<row r="8"><c r="A8"><v>1</t></is></c></row>',
+        '<row r="8"><c r="A8"><f>1<v>2</v></c></row>',
+        '<row r="8"/></row><row r="9"><c r="A9"><v>1</v></c></row>',
+        '<row r="8"><c r="A8"/><v>1</v></c></row>',
+        '<row r="8"><c r="A8" s="1"><c r="B8"/></c></row>',
+        '<row r="8"><c r="A8"><v>1</v></c><!-- </row> --></row><row r="9"><c r="A9"><v>1</v></c></row>',
+    ],
+)
+def test_what_once_was_or_might_be_read_otherwise(way: str, rows: str) -> None:
+    """Markup that is nearly plain is judged as expat judges it."""
+    plain, compiled = WAYS[way]
+    for count in (1, 30):
+        good = "".join(f'<row r="{at}"><c r="A{at}"><v>{at}</v></c></row>' for at in range(10, 10 + count))
+        part = (HEAD + rows + good + TAIL).encode()
+
+        assert _read(part, KINDS, plain=plain, compiled=compiled) == _read(part, KINDS, plain=False)
 
 
 @pytest.mark.parametrize("way", WAYS)
