@@ -100,7 +100,8 @@ def _settle(db: Database, lease: Lease, error: Exception) -> Exception | None:
     if isinstance(error, LeaseLostError | WorkbookError):
         return error  # the row belongs to somebody else, or says it already
     if isinstance(error, errors.Error):
-        error = database_error(error, db.label)
+        cause, error = error, database_error(error, db.label)
+        error.__cause__ = cause
     delay = db.settings.imports.retry_delay
     with suppress(LeaseLostError), db.connection() as conn:
         if isinstance(error, StoppedError):

@@ -7,7 +7,7 @@ from typing import Any
 
 from importer.db import Connection, statements
 from importer.errors import TargetError
-from importer.target.table import TYPES, Target, TargetColumn
+from importer.target.table import TYPES, Target, TargetColumn, identifiers
 
 _ST = statements("target")
 
@@ -44,12 +44,18 @@ def compare(conn: Connection, target: Target) -> None:
     oid = {"oid": relation["oid"]}
     columns = {row["name"]: row for row in conn.execute(_ST["columns"], oid).fetchall()}
     indexes = conn.execute(_ST["unique_indexes"], oid).fetchall()
+    deferrable = conn.execute(_ST["deferrable"], oid).fetchall() if target.unique_sets else []
     problems = [
         *_rights(target, relation),
         *_columns(target, columns),
         *_our_columns(columns),
         *_foreign_columns(target, columns),
         *_keys(target, indexes),
+        *(
+            f"the constraint {row['name']} is deferrable, and a form with a key or unique columns cannot be imported "
+            "beside it (PostgreSQL's on conflict refuses); drop it and add it again without deferrable"
+            for row in deferrable
+        ),
     ]
     if problems:
         raise TargetError(target.label, problems)
@@ -165,10 +171,8 @@ def _keys(target: Target, indexes: list[dict[str, Any]]) -> list[str]:
         fitting = [i for i in indexes if set(i["columns"]) == set(names)]
         what = "key" if names == target.key else "unique column"
         if not fitting:
-            listed = ", ".join(names)
-            problems.append(
-                f"there is no unique index for the {what} {listed} (create unique index on {target.label} ({listed}))"
-            )
+            wanted = _ST["create_unique_index"].format(table=target.table, columns=identifiers(names)).as_string()
+            problems.append(f"there is no unique index for the {what} {', '.join(names)} ({wanted})")
         elif all(i["nulls_clash"] for i in fitting) and not set(names) <= required:
             problems.append(
                 f"the unique index {fitting[0]['name']} is NULLS NOT DISTINCT, "

@@ -15,10 +15,13 @@ _ST = statements("target")
 #: COPY takes the batch in slices of this size, so that a stop or a lost connection is seen early.
 _SLICE_BYTES = 256 * 1024
 
-#: SQLSTATEs that are about the row and not about the world: data exceptions, integrity, a value too long for an index,
-#: a trigger's own refusal, a check option (PostgreSQL manual, appendix A).
-_ROW_CLASSES = ("22", "23", "44")
-_ROW_STATES = ("54000", "P0001")
+#: SQLSTATEs that are about the row and not about the world: triggered actions, data exceptions, integrity, a check
+#: option, PL/pgSQL (a trigger's own refusal), a value too long for an index (PostgreSQL manual, appendix A).
+_ROW_CLASSES = ("09", "22", "23", "44", "P0")
+_ROW_STATES = ("54000",)
+
+#: What is said of a row that PostgreSQL took and did not keep.
+_LEFT_OUT = "a trigger of the table left it out"
 
 
 class Rows(Protocol):
@@ -112,7 +115,8 @@ def load(
             with conn.transaction():
                 part = Loaded()
                 if stage is None:
-                    _copy(conn, _copy_into(target, target.table), rows.csv(start, stop), copying)
+                    if _copy(conn, _copy_into(target, target.table), rows.csv(start, stop), copying) < stop - start:
+                        raise errors.TriggeredActionException(_LEFT_OUT)
                 else:
                     stage.load(part, rows.csv(start, stop), copying, updating)
                 conn.execute(_ST["check_now"])
@@ -132,19 +136,31 @@ def load(
 def about_a_row(error: errors.Error) -> bool:
     """Whether PostgreSQL refused a row's values (and not the statement, the connection or the time it took)."""
     state = error.sqlstate or ""
-    return state[:2] in _ROW_CLASSES or state in _ROW_STATES
+    return state[:2] in _ROW_CLASSES or state in _ROW_STATES or _is_a_triggers_own(state)
+
+
+def _is_a_triggers_own(state: str) -> bool:
+    """Whether it is none of PostgreSQL's states: a trigger may raise any."""
+    try:
+        errors.lookup(state)
+    except KeyError:
+        return bool(state)
+    return False
 
 
 def _copy_into(target: Target, table: sql.Composable) -> sql.Composed:
     return _ST["copy"].format(table=table, columns=target.column_list)
 
 
-def _copy(conn: Connection, statement: sql.Composed, data: bytes, copying: Callable[[], None] | None) -> None:
-    with conn.cursor() as cur, cur.copy(statement) as copy:
-        for piece in _slices(data):
-            if copying is not None:
-                copying()
-            copy.write(piece)
+def _copy(conn: Connection, statement: sql.Composed, data: bytes, copying: Callable[[], None] | None) -> int:
+    """Send rows; return how many the table kept."""
+    with conn.cursor() as cur:
+        with cur.copy(statement) as copy:
+            for piece in _slices(data):
+                if copying is not None:
+                    copying()
+                copy.write(piece)
+        return cur.rowcount
 
 
 def _slices(data: bytes) -> Iterator[memoryview]:
@@ -217,7 +233,8 @@ class Stage:
         )
         try:
             with self._conn.transaction():
-                self._conn.execute(statement, {"source_row": source_row})
+                if not self._conn.execute(statement, {"source_row": source_row}).rowcount:
+                    raise errors.TriggeredActionException(_LEFT_OUT)
         except errors.Error as error:
             if not about_a_row(error):
                 raise

@@ -85,6 +85,16 @@ where i.indrelid = %(oid)s::oid
 group by c.relname, i.indexrelid, coalesce((to_jsonb(i) ->> 'indnullsnotdistinct')::boolean, false)
 order by c.relname
 
+-- name: deferrable
+-- The unique and exclusion constraints that may wait for the commit: with one of them `on conflict` is refused.
+select c.relname::text as name
+from pg_index as i
+join pg_class as c
+    on c.oid = i.indexrelid
+where i.indrelid = %(oid)s::oid
+    and not i.indimmediate
+order by c.relname
+
 -- name: create_schema
 -- The schema of a table that is to be created.
 create schema if not exists {schema}
