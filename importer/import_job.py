@@ -28,6 +28,7 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, LiteralString, cast
 
@@ -232,19 +233,17 @@ def submit(conn: Connection, request: Request) -> Job:
     """
     with conn.transaction():
         version = store_form(conn, request.definition, name=request.form_name, digest=request.digest)
-        conn.execute(_ST["lock_content"], {"form_name": request.form_name, "content_hash": request.content_hash})
+        earlier = _submissions(conn, request.form_name, request.content_hash)
+        others = _in_the_way(earlier, version, request.sheet)
         if request.key is not None:
+            conn.execute(_ST["lock_key"], {"submit_key": request.key})
             keyed = conn.execute(_ST["by_submit_key"], {"submit_key": request.key}).fetchone()
             if keyed is not None:
-                return _same_key(conn, request, version, keyed)
-        earlier = conn.execute(
-            _ST["same_content"], {"form_name": request.form_name, "content_hash": request.content_hash}
-        ).fetchall()
+                return _same_key(conn, request, version, keyed, others)
         same = [row for row in earlier if row["form_version"] == version and row["sheet"] == request.sheet]
         if same and not request.force:
-            return _known(conn, request, same[0])
-        others = [row for row in earlier if row["form_version"] != version and row["sheet"] == request.sheet]
-        replaces = _replaced(conn, request, version, [r for r in others if r["open"] or r["success_rows"]])
+            return _known(conn, request, same[0], others)
+        replaces = _replaced(conn, request, version, others)
         row = conn.execute(
             _ST["submit"],
             {
@@ -260,12 +259,27 @@ def submit(conn: Connection, request: Request) -> Job:
         return job(conn, row["id"])
 
 
+def _submissions(conn: Connection, form_name: str, content_hash: str) -> list[dict[str, Any]]:
+    """Earlier jobs of a content in a form; nobody else submits it until the transaction ends."""
+    params = {"form_name": form_name, "content_hash": content_hash}
+    conn.execute(_ST["lock_content"], params)
+    return conn.execute(_ST["same_content"], params).fetchall()
+
+
+def _in_the_way(rows: Sequence[Mapping[str, Any]], version: int, sheet: str | None) -> list[Mapping[str, Any]]:
+    """Those under another version of the form that are open or have rows."""
+    others = [row for row in rows if row["form_version"] != version and row["sheet"] == sheet]
+    return [row for row in others if row["open"] or row["success_rows"]]
+
+
 def _fields(request: Request) -> dict[str, Any]:
     fields = {f.name: getattr(request, f.name) for f in dataclasses.fields(request)}
     return {name: value for name, value in fields.items() if name != "definition"}
 
 
-def _same_key(conn: Connection, request: Request, version: int, row: Mapping[str, Any]) -> Job:
+def _same_key(
+    conn: Connection, request: Request, version: int, row: Mapping[str, Any], others: Sequence[Mapping[str, Any]]
+) -> Job:
     """The key was used: the same input is the same job, other input is an error that shows the difference."""
     pairs = {
         "form": (row["form_name"], request.form_name),
@@ -280,16 +294,21 @@ def _same_key(conn: Connection, request: Request, version: int, row: Mapping[str
             f"the key {request.key!r} belongs to import job {row['id']}, which has other input: {'; '.join(differs)}",
             differs,
         )
-    return _known(conn, request, row)
+    return _known(conn, request, row, others)
 
 
-def _known(conn: Connection, request: Request, row: Mapping[str, Any]) -> Job:
+def _known(conn: Connection, request: Request, row: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> Job:
     before = _job(row)
     if before.status in ("failed", "cancelled") and before.total_rows is None:
-        take_up(
-            conn, before.id, create_table=request.create_table, batch_rows=request.batch_rows, run_ref=request.run_ref
+        replaces = _replaced(conn, request, before.form_version, [r for r in others if r["id"] not in row["replaces"]])
+        before = take_up(
+            conn,
+            before.id,
+            create_table=request.create_table,
+            batch_rows=request.batch_rows,
+            run_ref=request.run_ref,
+            replaces=replaces,
         )
-        before = job(conn, before.id)
     return dataclasses.replace(before, submitted_before=_job(row))
 
 
@@ -307,7 +326,8 @@ def _replaced(conn: Connection, request: Request, version: int, rows: Sequence[M
         )
     for row in rows:
         if row["open"]:
-            cancel(conn, row["id"], error="replaced by a newer submission of the same content")
+            with suppress(JobStateError):  # it ended since it was looked at
+                cancel(conn, row["id"], error="replaced by a newer submission of the same content")
     return [row["id"] for row in rows]
 
 
@@ -318,17 +338,27 @@ def take_up(
     create_table: bool = False,
     batch_rows: int | None = None,
     run_ref: str | None = None,
+    replaces: Sequence[int] = (),
 ) -> Job:
     """Let a failed or cancelled job wait again from its cursor, with all its attempts.
 
+    `replaces`: jobs whose rows go when it starts, besides those it was to replace anyway.
+
     Raises:
         JobNotFoundError: there is no such job.
-        JobStateError: it is open, ended well, was replaced, or read its sheet to the end.
+        JobStateError: it is open, ended well, was replaced, or read its sheet to the end; or its content is open or has
+        rows under another version of the form.
     """
     with conn.transaction():
-        row = conn.execute(
-            _ST["take_up"], {"id": job_id, "create_table": create_table, "batch_rows": batch_rows, "run_ref": run_ref}
-        ).fetchone()
+        _refuse_twice(conn, job(conn, job_id), replaces)
+        params = {
+            "id": job_id,
+            "create_table": create_table,
+            "batch_rows": batch_rows,
+            "run_ref": run_ref,
+            "replaces": list(replaces),
+        }
+        row = conn.execute(_ST["take_up"], params).fetchone()
         if row is None:
             found = job(conn, job_id)
             if found.replaced_by is not None:
@@ -343,6 +373,22 @@ def take_up(
             raise JobStateError(job_id, found.status, why)
         conn.execute(_ST["wake"])
         return job(conn, job_id)
+
+
+def _refuse_twice(conn: Connection, found: Job, replaces: Sequence[int]) -> None:
+    """The same content under two versions of a form would be the same rows twice."""
+    rows = _submissions(conn, found.form, found.content_hash)
+    going = {old for row in rows if row["id"] == found.id for old in (*row["replaces"], *replaces)}
+    others = [row for row in _in_the_way(rows, found.form_version, found.sheet) if row["id"] not in going]
+    if found.kind == "import" and others:
+        other = others[0]
+        raise JobStateError(
+            found.id,
+            found.status,
+            f"its content came again as import job {other['id']} ({other['status']}, {other['success_rows']} rows) "
+            f"under version {other['form_version']} of the form; to let this one take the place of those rows, submit "
+            "the file with its form and replace=True",
+        )
 
 
 def cancel(conn: Connection, job_id: int, *, error: str | None = None) -> Job:

@@ -17,7 +17,7 @@ from importer.batch.here import claim_here, run_here
 from importer.batch.importing import Progress
 from importer.batch.request import request_of
 from importer.batch.writer import At
-from importer.db import Connection, Database, connect, dict_rows
+from importer.db import Connection, Database, connect, dict_rows, translated
 from importer.errors import JobError
 from importer.forms import FAULT_SCHEMA, Form
 from importer.import_job import Job, Jobs
@@ -79,7 +79,7 @@ def submit(
     with database_of(db) as database:
         request = request_of(database, Path(path), form, options)
         if conn is not None:
-            with dict_rows(conn) as own:
+            with translated(database.label), dict_rows(conn) as own:
                 return import_job.submit(own, request)
         with database.connection() as pooled:
             return import_job.submit(pooled, request)

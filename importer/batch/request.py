@@ -8,8 +8,10 @@ from typing import Any
 
 from importer.batch.opened import opened
 from importer.db import Database
+from importer.errors import JobError
 from importer.forms import Form
 from importer.import_job import Request
+from importer.lease import storable
 from importer.store import Store
 
 
@@ -21,7 +23,9 @@ def request_of(
     Raises:
         WorkbookError: the file is no workbook that can be read.
         StoreError: the file cannot be copied into the store.
+        JobError: an option that no job can have.
     """
+    _check(options)
     with opened(path, db.settings):
         pass
     stored = Store(db.settings.store).put(path)
@@ -29,9 +33,19 @@ def request_of(
         definition=form.to_dict(),
         form_name=form.name,
         digest=form.digest,
-        file_name=file_name or path.name,
+        file_name=storable(file_name or path.name),
         content_hash=stored.content_hash,
         size_bytes=stored.size_bytes,
         max_attempts=db.settings.imports.max_attempts,
         **options,
     )
+
+
+def _check(options: Mapping[str, Any]) -> None:
+    batch_rows, priority, key = options.get("batch_rows"), options.get("priority"), options.get("key")
+    if batch_rows is not None and not 0 < batch_rows < 2**31:
+        raise JobError(f"batch_rows must be a number of rows from 1, not {batch_rows}")
+    if priority is not None and priority not in range(4):
+        raise JobError(f"priority must be 0 (first) to 3 (last), not {priority}")
+    if key is not None and (not key or storable(key) != key):
+        raise JobError("key must be a text of 1 to 2,000 characters that PostgreSQL can store")

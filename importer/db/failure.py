@@ -31,6 +31,7 @@ _UNREACHABLE = {"57P01", "57P02", "57P03", "57P04", "57P05", "53300"}
 
 _ADVICE = {
     "25006": "the server or the session is read-only",
+    "25P02": "a statement before it failed; roll the transaction back first",
     "42501": "the database user lacks the right",
     "53100": "the disk of the server is full; make room and try again",
     "53200": "the server is out of memory; try again",

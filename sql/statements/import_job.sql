@@ -64,6 +64,10 @@ order by
     (status in ('pending', 'running')) desc,
     id
 
+-- name: lock_key
+-- Serializes submissions under one key, until the transaction ends.
+select pg_advisory_xact_lock(hashtextextended('rowlease key ' || %(submit_key)s, 0))
+
 -- name: by_submit_key
 -- The job that was submitted under this key.
 select *
@@ -93,7 +97,8 @@ set status = 'pending',
     reason = null,
     create_table = create_table or %(create_table)s,
     batch_rows = coalesce(%(batch_rows)s, batch_rows),
-    run_ref = coalesce(%(run_ref)s, run_ref)
+    run_ref = coalesce(%(run_ref)s, run_ref),
+    replaces = replaces || %(replaces)s::bigint[]
 where id = %(id)s
     and status in ('failed', 'cancelled')
     and total_rows is null
