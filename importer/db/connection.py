@@ -6,7 +6,8 @@ worker from blocking others: `statement_timeout` and `idle_in_transaction_sessio
 lease, `lock_timeout` at a tenth, TCP keepalives, and (where the server's platform knows it)
 `client_connection_check_interval`, by which the server notices within a second that the client is gone while a long
 statement runs. `options` of the user's own, in the address or in PGOPTIONS, come after ours and so win, except for
-the time zone, on which correctness rests.
+the time zone and the isolation (read committed, so that what waited for a lock sees what the other one wrote), on
+which correctness rests.
 
 Connections are opened by the thread that asks, kept when idle (at most four) and checked before they are handed out
 again. Rejected: psycopg_pool opens them in threads of its own, so that a refused login shows as a timeout half a
@@ -29,7 +30,7 @@ from psycopg.rows import dict_row
 
 from importer.db.failure import database_error, translated
 from importer.db.statements import statements
-from importer.errors import DatabaseTooOldError, DatabaseUnavailableError
+from importer.errors import DatabaseError, DatabaseTooOldError, DatabaseUnavailableError
 from importer.settings import Settings
 
 #: A connection as every room gets it: rows are dicts.
@@ -131,6 +132,13 @@ class Database:
         if version < OLDEST:
             conn.close()
             raise DatabaseTooOldError(f"{self.label} is PostgreSQL {version // 10000}; version 14 or newer is needed")
+        encoding = conn.info.parameter_status("server_encoding")
+        if encoding != "UTF8":
+            conn.close()
+            raise DatabaseError(
+                f"{self.label} keeps text as {encoding}, which does not hold every character of a workbook; "
+                "a database with the encoding UTF8 is needed"
+            )
         try:
             conn.execute(statements("connection")["check_client"])
         except errors.InvalidParameterValue:
@@ -206,7 +214,8 @@ def _arguments(conninfo: str, settings: Settings) -> dict[str, Any]:
     if not settings.libpq_connect_timeout:
         arguments.setdefault("connect_timeout", "10")
     arguments["client_encoding"] = "UTF8"
-    arguments["options"] = " ".join([*options, *([theirs] if theirs else []), "-c timezone=UTC"])
+    fixed = ["-c timezone=UTC", r"-c default_transaction_isolation=read\ committed"]
+    arguments["options"] = " ".join([*options, *([theirs] if theirs else []), *fixed])
     make_conninfo(**arguments)
     return arguments
 

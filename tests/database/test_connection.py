@@ -222,6 +222,25 @@ def test_too_old(conninfo: str, monkeypatch: pytest.MonkeyPatch) -> None:
         connect(conninfo, Settings())
 
 
+def test_encoding(server: str) -> None:
+    """A database that cannot hold every character is refused by name, before a row of it fails."""
+    with psycopg.connect(server, autocommit=True) as conn:
+        conn.execute("create database narrow template template0 encoding 'LATIN1' lc_collate 'C' lc_ctype 'C'")
+        try:
+            with pytest.raises(DatabaseError, match=r"LATIN1.*UTF8 is needed"):
+                connect(make_conninfo(server, dbname="narrow"), Settings())
+        finally:
+            conn.execute("drop database narrow with (force)")
+
+
+def test_isolation(conninfo: str) -> None:
+    """Whatever the user's default: who waited for a lock sees what the other one wrote."""
+    address = make_conninfo(conninfo, options="-c default_transaction_isolation=serializable")
+
+    with Database(address, Settings()) as db, db.connection() as conn:
+        assert setting(conn, "transaction_isolation") == "read committed"
+
+
 def test_unreachable() -> None:
     """A server that is down is one sentence with the address and without the password."""
     with pytest.raises(DatabaseUnavailableError) as caught:
