@@ -21,7 +21,10 @@ FORM_KEYS = (
     "on_fault", "unknown_columns", "locale", "merged", "table_range", "inbox", "fresh_within",
 )  # fmt: skip
 #: Columns that every target table has of its own.
-RESERVED_COLUMNS = ("import_job_id", "source_row")
+RESERVED_COLUMNS = (
+    *("import_job_id", "source_row"),
+    *("tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"),  # PostgreSQL manual, 5.6 System Columns
+)
 
 _PERCENT = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3})?%")
 _FRESH_WITHIN = re.compile(r"[1-9][0-9]{0,6}[smhdw]")

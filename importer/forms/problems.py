@@ -87,6 +87,8 @@ class Problems:
             self.add(f'{where}"{name}" is longer than the {MAX_IDENTIFIER_BYTES} bytes that PostgreSQL keeps of a name')
         if name != name.strip() or not name.isprintable():
             self.add(f"{where}{name!r} holds spaces at its ends or characters that cannot be printed")
+        if "%" in name:
+            self.add(f"{where}{name!r} holds a per cent sign, which the statements of an import cannot carry")
 
 
 def quote_hint(values: Sequence[object]) -> str:

@@ -202,6 +202,8 @@ def test_what_comes_later_of_a_column_is_refused(column: Mapping[str, object]) -
         ({"required": "yes"}, "required must be true or false"),
         ({"name": ""}, "name must be text"),
         ({"name": "source_row"}, "the name is taken"),
+        ({"name": "ctid"}, "the name is taken"),
+        ({"name": "share_%"}, "per cent sign"),
         ({"name": "x" * 64}, "longer than the 63 bytes"),
         ({"name": "a\nb"}, "cannot be printed"),
     ],
