@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -77,7 +80,7 @@ def _print_report(report: im.CheckReport, failed: int, *, limit: int) -> None:
 
 def import_here(arguments: argparse.Namespace) -> int:
     """Import a workbook here; the exit code says how it ended."""
-    with im.connect() as db:
+    with _sigterm_as_interrupt(), im.connect() as db:
         job = im.import_workbook(
             arguments.file,
             find_form(arguments.form, db),
@@ -96,6 +99,16 @@ def import_here(arguments: argparse.Namespace) -> int:
         more = f"rowlease faults {job.id} --csv faults.csv"
         print_faults(faults, limit=arguments.limit, total=faults.height, more=more)
     return ended_code(job)
+
+
+@contextmanager
+def _sigterm_as_interrupt() -> Iterator[None]:
+    """Take SIGTERM as Ctrl-C, so that the job is given back at once, until the block is left."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def submit(arguments: argparse.Namespace) -> int:

@@ -308,8 +308,9 @@ def test_a_worker_stops_when_it_is_asked(rowlease: CommandLine, form: Path, tmp_
     assert "MUC" not in log
 
 
+@pytest.mark.parametrize("asked", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_gives_the_job_back_with_what_was_committed(
-    rowlease: CommandLine, form: Path, tmp_path: Path, database: Database, conn: Connection
+    rowlease: CommandLine, form: Path, tmp_path: Path, database: Database, conn: Connection, asked: signal.Signals
 ) -> None:
     """Exit code 130 and a sentence; the job waits at its cursor, and the same command brings the rest, once."""
     crews = [("MUC", number) for number in range(20_000)]
@@ -322,7 +323,7 @@ def test_ctrl_c_gives_the_job_back_with_what_was_committed(
         while not any(job.cursor for job in im.jobs(db=database)) and time.monotonic() < deadline:
             with suppress(subprocess.TimeoutExpired):
                 pytest.fail(f"the import ended with {run.wait(timeout=0.005)}")
-        run.send_signal(signal.SIGINT)
+        run.send_signal(asked)
         out, said = run.communicate(timeout=30)
     stopped = im.jobs(db=database)[0]
     again = rowlease("import", path, "--form", form, "--quiet")
