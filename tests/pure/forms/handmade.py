@@ -61,6 +61,11 @@ class HandmadeWorkbook:
         assert rows
         return iter(self.given)
 
+    def merged(self, sheet: Sheet) -> tuple[str, ...]:
+        """Say that nothing is merged."""
+        assert sheet in self.sheets
+        return ()
+
     def notes(self, sheet: Sheet) -> SheetNotes:
         """Say that nothing stands beside the cells."""
         assert sheet in self.sheets
