@@ -32,7 +32,7 @@ def node(id_: str, type_: str, **config: object) -> dict[str, Any]:
 
 def one_timer(**delay: float) -> im.Workflow:
     """Make a workflow that waits once; an hour unless said otherwise."""
-    return flow(node("wait", "timer", **(delay or {"hours": 1})), node("done", "end"), ways=[("wait", "done")])
+    return flow(node("wait", "timer", **(delay or {"hours": 1})), node("end", "end"), ways=[("wait", "end")])
 
 
 def passed(instance: im.Instance) -> list[str]:
