@@ -53,7 +53,7 @@ def check(
     if sheet is not None:
         form = dataclasses.replace(form, sheet=sheet)
     file = Path(path)
-    with opened(file, Settings.from_environment() if db is None else db.settings) as workbook:
+    with opened(file, Settings.from_environment() if db is None else db.settings, form) as workbook:
         reading = read_rows(workbook, form, chunk_rows=CHUNK_ROWS)
         chunks = _alone(reading, form) if db is None else _rolled_back(reading, form, db)
     return CheckReport(

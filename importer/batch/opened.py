@@ -7,17 +7,25 @@ import os
 
 from importer.errors import SettingsError
 from importer.excel import Limits, Workbook, open_workbook
+from importer.forms import Form
 from importer.settings import Settings
 
 
-def opened(path: str | os.PathLike[str], settings: Settings) -> Workbook:
-    """Open a workbook; use it in a `with`.
+def opened(path: str | os.PathLike[str], settings: Settings, form: Form, *, name: str | None = None) -> Workbook:
+    """Open a workbook as settings and form say; use it in a `with`. `name`: what its sender calls it.
 
     Raises:
         WorkbookError: it is no workbook that can be read.
         SettingsError: a setting names a limit that there is not.
     """
-    return open_workbook(os.fspath(path), limits=limits_of(settings), compiled=settings.compiled_scanner)
+    return open_workbook(
+        os.fspath(path),
+        name=name,
+        limits=limits_of(settings),
+        compiled=settings.compiled_scanner,
+        encoding=form.encoding,
+        delimiter=form.delimiter,
+    )
 
 
 def limits_of(settings: Settings) -> Limits:

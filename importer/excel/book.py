@@ -18,8 +18,10 @@ class Workbook(ABC):
     date_1904: bool = False
 
     def __init__(self, path: Path, *, format: str, sheets: tuple[Sheet, ...]) -> None:  # noqa: A002 - the word there is
-        #: where it was opened
+        #: where it stands
         self.path = path
+        #: what its sender calls it, for messages
+        self.name = path.name
         #: xlsx, xlsm, xltx, xltm, ods, xls, xlsb, csv or tsv, by what the file says of itself
         self.format = format
         #: all sheets, in the order of their tabs
@@ -54,6 +56,10 @@ class Workbook(ABC):
             self._notes[sheet.position] = SheetNotes(formulas=0, hidden_rows=0, hidden_columns=0, merged=())
             return iter(())
         return self._read(sheet, rows)
+
+    def merged(self, sheet: Sheet) -> tuple[str, ...]:  # noqa: ARG002 - most formats have none
+        """Give the merged ranges of a sheet, `A1:C2`, before its cells are read."""
+        return ()
 
     def notes(self, sheet: Sheet) -> SheetNotes:
         """Give what stands beside the cells of a sheet whose chunks ran to the end."""

@@ -88,12 +88,12 @@ class DelimitedWorkbook(Workbook):
             if "field larger" in str(error):
                 raise too_large("the text of a cell has too many characters", self._limits.cell_characters) from error
             raise WorkbookError(
-                "corrupt", f"{self.path.name} is no sound csv: {error} (line {reader.line_num}); save it again"
+                "corrupt", f"{self.name} is no sound csv: {error} (line {reader.line_num}); save it again"
             ) from error
         except UnicodeError as error:
             raise WorkbookError(
                 "encoding",
-                f"{self.path.name} is not written in {self._encoding} (line {reader.line_num}); declare its encoding "
+                f"{self.name} is not written in {self._encoding} (line {reader.line_num}); declare its encoding "
                 "in the form, for example encoding: windows-1252",
             ) from error
         finally:
@@ -107,8 +107,7 @@ class DelimitedWorkbook(Workbook):
             there = " and ".join(f"{DELIMITERS[mark]} ({mark!r})" for mark in fitting)
             raise WorkbookError(
                 "encoding",
-                f"{self.path.name} can be cut into cells by {there}; declare which in the form, for example "
-                'delimiter: ";"',
+                f'{self.name} can be cut into cells by {there}; declare which in the form, for example delimiter: ";"',
             )
         mark = fitting[0] if fitting else ","
         self._said.append(f"the delimiter was seen to be the {DELIMITERS[mark]}")

@@ -61,7 +61,7 @@ def choose_sheet(workbook: Workbook, name: str | None) -> Sheet:
         f"{sheet.name!r} ({sheet.kind}{'' if sheet.visible else ', hidden'})" for sheet in workbook.sheets
     )
     what = "no visible worksheet" if name is None else f"no sheet {name!r}"
-    raise WorkbookError("sheet_not_found", f"{workbook.path.name} has {what}; its sheets are: {there}")
+    raise WorkbookError("sheet_not_found", f"{workbook.name} has {what}; its sheets are: {there}")
 
 
 def _long(chunk: Chunk) -> pl.DataFrame:

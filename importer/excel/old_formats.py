@@ -47,14 +47,14 @@ REMARKS = {
 class OldFormatWorkbook(Workbook):
     """An open xls or xlsb: a process that holds it."""
 
-    def __init__(self, path: Path, kind: str, limits: Limits) -> None:
+    def __init__(self, path: Path, kind: str, limits: Limits, *, name: str) -> None:
         self._child = subprocess.Popen(  # noqa: S603 - our own program, the path is an argument of its own
-            [sys.executable, "-m", "importer.excel.old_formats_reader", kind, str(path.absolute())],
+            [sys.executable, "-m", "importer.excel.old_formats_reader", kind, str(path.absolute()), name],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         )
-        self._name = path.name
+        self._called = name
         try:
             told = self._ask({"memory_bytes": limits.child_bytes})
         except BaseException:
@@ -71,6 +71,10 @@ class OldFormatWorkbook(Workbook):
             if pipe is not None:
                 pipe.close()
         self._child.wait()
+
+    def merged(self, sheet: Sheet) -> tuple[str, ...]:
+        """Give the merged ranges of a sheet."""
+        return tuple(self._ask({"notes": sheet.position})["merged"])
 
     def _read(self, sheet: Sheet, rows: int) -> Iterator[Chunk]:
         yield from chunks_of(self._blocks(sheet), rows=rows, date_1904=self.date_1904)
@@ -111,8 +115,8 @@ class OldFormatWorkbook(Workbook):
     def _broken(self) -> WorkbookError:
         return WorkbookError(
             "too_large",
-            f"{self._name} cannot be read: it makes the library for its old format ask for more memory than a workbook "
-            "may have, or break down; open it in Excel and save it as .xlsx",
+            f"{self._called} cannot be read: it makes the library for its old format ask for more memory than a "
+            "workbook may have, or break down; open it in Excel and save it as .xlsx",
         )
 
 

@@ -52,7 +52,7 @@ class _Library(Protocol):
 class _Xls:
     """An xls, held by xlrd."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, name: str) -> None:
         import xlrd  # noqa: PLC0415 - only one of the two libraries is needed
         from xlrd.compdoc import CompDocError  # noqa: PLC0415 - the same
 
@@ -62,12 +62,10 @@ class _Xls:
                 self._book = xlrd.open_workbook(str(path), formatting_info=True, ragged_rows=True, logfile=silence)
         except xlrd.XLRDError as error:
             if "encrypted" in str(error).lower():
-                raise _RefusedError(
-                    "encrypted", f"{path.name} is protected by a password; remove it in Excel"
-                ) from error
-            raise _damaged(path, error) from error
+                raise _RefusedError("encrypted", f"{name} is protected by a password; remove it in Excel") from error
+            raise _damaged(name, error) from error
         except (CompDocError, AssertionError, IndexError, KeyError, TypeError, ValueError, struct.error) as error:
-            raise _damaged(path, error) from error
+            raise _damaged(name, error) from error
         self.date_1904 = self._book.datemode == 1
         self._kinds = [kind_of(self._book.format_map[xf.format_key].format_str) for xf in self._book.xf_list]
 
@@ -109,14 +107,14 @@ class _Xlsb:
 
     date_1904 = False
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, name: str) -> None:
         import python_calamine  # noqa: PLC0415 - only one of the two libraries is needed
 
         try:
             self._book = python_calamine.CalamineWorkbook.from_path(str(path))
         except python_calamine.CalamineError as error:
-            raise _damaged(path, error) from error
-        self._path = path
+            raise _damaged(name, error) from error
+        self._name = name
         self._error = python_calamine.CalamineError
 
     def sheets(self) -> list[dict[str, Any]]:
@@ -140,7 +138,7 @@ class _Xlsb:
         try:
             sheet = self._book.get_sheet_by_index(position)
         except self._error as error:
-            raise _damaged(self._path, error) from error
+            raise _damaged(self._name, error) from error
         for row, values in enumerate(sheet.to_python(skip_empty_area=False), 1):
             for column, value in enumerate(values):
                 if value != "":
@@ -164,8 +162,8 @@ def _reference(row: int, column: int) -> str:
     return f"{letters}{row + 1}"
 
 
-def _damaged(path: Path, error: Exception) -> _RefusedError:
-    return _RefusedError("corrupt", f"{path.name} is damaged ({error}); open it in Excel and save it as .xlsx")
+def _damaged(name: str, error: Exception) -> _RefusedError:
+    return _RefusedError("corrupt", f"{name} is damaged ({error}); open it in Excel and save it as .xlsx")
 
 
 def _text(text: str) -> tuple[int, str]:
@@ -241,14 +239,14 @@ def _bound_memory(size_bytes: int) -> None:
 
 def main() -> None:
     """Answer questions until there are no more."""
-    kind, path = sys.argv[1], Path(sys.argv[2])
+    kind, path, name = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
     library: _Library | None = None
     for line in sys.stdin:
         question = json.loads(line)
         try:
             if library is None:
                 _bound_memory(question["memory_bytes"])
-                library = _Xls(path) if kind == "xls" else _Xlsb(path)
+                library = _Xls(path, name) if kind == "xls" else _Xlsb(path, name)
                 _send_json({"sheets": library.sheets(), "date_1904": library.date_1904})
             elif "cells" in question:
                 _send_cells(library, question["cells"])

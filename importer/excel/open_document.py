@@ -84,6 +84,13 @@ class OpenDocumentWorkbook(Workbook):
         """Close the file."""
         self._file.close()
 
+    def merged(self, sheet: Sheet) -> tuple[str, ...]:
+        """Give the merged ranges of a sheet; reads it once for them."""
+        reader = _SheetReader(sheet.position, self._limits, self._elapsed)
+        for _ in self._blocks(reader):
+            pass
+        return tuple(reader.merged)
+
     def _read(self, sheet: Sheet, rows: int) -> Iterator[Chunk]:
         reader = _SheetReader(sheet.position, self._limits, self._elapsed)
         yield from chunks_of(self._blocks(reader), rows=rows, date_1904=False)

@@ -1,7 +1,7 @@
 """Areas of a sheet that stand beside its cells: merged ranges and Excel tables, found without reading the cells.
 
-Merged ranges come after the rows in the part of a sheet, so `merged_areas` inflates the part once and looks for them,
-which takes a fraction of the time that reading the cells does. Formats other than Office Open XML have neither here.
+Merged ranges come after the rows in the part of a sheet, so `merged_references` inflates the part once and looks for
+them, which takes a fraction of the time that reading the cells does. Other formats know no tables.
 """
 
 from __future__ import annotations
@@ -64,20 +64,14 @@ def read_area(ref: str) -> Area | None:
     return Area(first_row=rows[0], last_row=rows[1], first_column=columns[0], last_column=columns[1])
 
 
-def merged_areas(path: str | Path, position: int, *, limits: Limits | None = None) -> tuple[Area, ...]:
-    """Find the merged ranges of the sheet at a position, in the order of the file."""
-    limits = limits or Limits()
-    with open_binary(Path(path)) as file:
-        archive = Archive(file, limits)
-        part = read_package(archive, limits, Path(path).name).sheet_parts[position]
-        if not part:
-            return ()
-        pieces = archive.pieces(part)
-        first = next(pieces, b"")
-        whole = _chained(first, pieces)
-        refs = _refs_by_parser(part, whole, limits) if b"\x00" in first[:4] else _refs(part, whole, limits)
-    areas = (read_area(ref) for ref in refs)
-    return tuple(area for area in areas if area is not None)
+def merged_references(archive: Archive, part: str, limits: Limits) -> tuple[str, ...]:
+    """Find the merged ranges of a sheet part, as written, in the order of the file."""
+    if not part:
+        return ()
+    pieces = archive.pieces(part)
+    first = next(pieces, b"")
+    whole = _chained(first, pieces)
+    return tuple(_refs_by_parser(part, whole, limits) if b"\x00" in first[:4] else _refs(part, whole, limits))
 
 
 def tables(path: str | Path, *, limits: Limits | None = None) -> tuple[Table, ...]:

@@ -15,6 +15,7 @@ from importer.excel.cells import Chunk, Sheet, SheetNotes
 from importer.excel.chunking import chunks_of
 from importer.excel.limits import Limits
 from importer.excel.package import Package
+from importer.excel.ranges import merged_references
 from importer.excel.raw_cells import SheetCounts
 from importer.excel.scan import scan
 from importer.excel.shared_strings import read_shared_strings
@@ -47,6 +48,10 @@ class PackageWorkbook(Workbook):
             self._archive, self._package.shared_strings, self._limits, plain=self._plain, compiled=self._compiled
         )
         return CellKinds(styles, strings)
+
+    def merged(self, sheet: Sheet) -> tuple[str, ...]:
+        """Give the merged ranges of a sheet; looks through its part for them."""
+        return merged_references(self._archive, self._package.sheet_parts[sheet.position], self._limits)
 
     def _read(self, sheet: Sheet, rows: int) -> Iterator[Chunk]:
         part = self._package.sheet_parts[sheet.position]

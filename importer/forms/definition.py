@@ -5,6 +5,7 @@ Keys that a later version brings are known and refused as "not supported yet": a
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Mapping
 from dataclasses import fields
@@ -18,7 +19,8 @@ from importer.forms.problems import Problems
 
 FORM_KEYS = (
     "name", "description", "owners", "table", "sheet", "header_row", "header_rows", "columns", "key", "on_clash",
-    "on_fault", "unknown_columns", "locale", "merged", "table_range", "inbox", "fresh_within",
+    "on_fault", "unknown_columns", "locale", "merged", "table_range", "encoding", "delimiter",
+    "inbox", "fresh_within",
 )  # fmt: skip
 #: Columns that every target table has of its own.
 RESERVED_COLUMNS = (
@@ -56,6 +58,8 @@ def read_form(definition: Mapping[str, object]) -> Form:
         "unknown_columns": problems.word(definition, "unknown_columns", ("ignore", "refuse")),
         "merged": problems.word(definition, "merged", ("first", "fill")),
         "table_range": problems.text(definition, "table_range", ""),
+        "encoding": _encoding(definition, problems),
+        "delimiter": _delimiter(definition, problems),
         "inbox": problems.text(definition, "inbox", ""),
         "locale": _locale(definition, problems),
     }
@@ -158,6 +162,26 @@ def _sheet(definition: Mapping[str, object], problems: Problems) -> str | int | 
     if isinstance(sheet, str) and sheet.strip():
         return sheet
     problems.add(f"sheet must be a sheet's name or its position from 0, not {sheet!r}")
+    return None
+
+
+def _encoding(definition: Mapping[str, object], problems: Problems) -> str | None:
+    encoding = problems.text(definition, "encoding", "")
+    if encoding is not None:
+        try:
+            codecs.lookup(encoding)
+        except LookupError:
+            problems.add(
+                f"encoding: there is no encoding {encoding!r}; common ones are utf-8, windows-1252, iso-8859-15"
+            )
+    return encoding
+
+
+def _delimiter(definition: Mapping[str, object], problems: Problems) -> str | None:
+    delimiter = definition.get("delimiter")
+    if delimiter is None or (isinstance(delimiter, str) and len(delimiter) == 1 and delimiter not in '\r\n"'):
+        return delimiter
+    problems.add(f'delimiter must be one character that is no quote and no line end, as in ";", not {delimiter!r}')
     return None
 
 

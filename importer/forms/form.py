@@ -146,6 +146,10 @@ class Form:
     merged: str = "first"
     #: An Excel table by its name: only its cells are read.
     table_range: str | None = None
+    #: Encoding of a csv or tsv, as Python names it; none means the file's own mark, or UTF-8.
+    encoding: str | None = None
+    #: What stands between the cells of a csv; none means what is plain to see.
+    delimiter: str | None = None
     #: Glob of the inbox files that are this form's.
     inbox: str | None = None
     #: How old the newest import may be, as written (`26h`).

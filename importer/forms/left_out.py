@@ -39,6 +39,8 @@ class LeftOut:
     merged_filled: bool = False
     #: What changed in the form since the template was written that the sender filled in, in sentences.
     older_template: tuple[str, ...] = ()
+    #: What the format of the file cannot tell, and what was seen rather than declared, in sentences.
+    remarks: tuple[str, ...] = ()
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -58,6 +60,7 @@ class LeftOut:
             (self.hidden_columns, f"hidden columns, read as any other: {self.hidden_columns:,}"),
             (self.merged, f"merged ranges, {filled}: {listed(self.merged)}"),
             (self.older_template, f"filled in from an older template of the form: {'; '.join(self.older_template)}"),
+            *((remark, remark) for remark in self.remarks),
         )
         return tuple(sentence for there, sentence in said if there)
 
@@ -118,6 +121,7 @@ class LeftOutCount:
             merged=merged,
             merged_filled=filled and bool(merged),
             older_template=older_template,
+            remarks=notes.remarks if notes else (),
         )
 
 

@@ -21,7 +21,7 @@ import polars as pl
 
 from importer.errors import WorkbookError
 from importer.excel.cells import Chunk, Column, Kind, Sheet, SheetNotes
-from importer.excel.ranges import Area, Table, merged_areas, tables
+from importer.excel.ranges import Area, Table, read_area, tables
 from importer.forms.cells import ColumnTyper, trimmed
 from importer.forms.form import Form
 from importer.forms.header import Header, blank_column, find_header, last_header_row, rows_between
@@ -63,6 +63,9 @@ class Workbook(Protocol):
 
     def chunks(self, sheet: Sheet, rows: int = ...) -> Iterator[Chunk]:
         """Yield the rows of a sheet, in order."""
+
+    def merged(self, sheet: Sheet) -> tuple[str, ...]:
+        """Give the merged ranges of a sheet before its cells are read."""
 
     def notes(self, sheet: Sheet) -> SheetNotes:
         """Give what a sheet holds beside its cells, once its chunks ran to the end."""
@@ -237,7 +240,7 @@ def read_rows(workbook: Workbook, form: Form, *, chunk_rows: int = 50_000, skip:
     return Reading(workbook, form, chunk_rows=chunk_rows, skip=skip)
 
 
-#: Formats whose files know Excel tables and merged ranges.
+#: Formats whose files know Excel tables.
 _OFFICE_FORMATS = ("xlsx", "xlsm", "xltx", "xltm")
 
 
@@ -256,9 +259,10 @@ def _sheet(workbook: Workbook, form: Form, table: Table | None) -> Sheet:
 
 def _merged(workbook: Workbook, sheet: Sheet, form: Form) -> tuple[Area, ...]:
     """Merged ranges, looked for only if the form makes something of them."""
-    if (form.header_rows == 1 and form.merged == "first") or workbook.format not in _OFFICE_FORMATS:
+    if form.header_rows == 1 and form.merged == "first":
         return ()
-    return merged_areas(workbook.path, sheet.position)
+    areas = (read_area(reference) for reference in workbook.merged(sheet))
+    return tuple(area for area in areas if area is not None)
 
 
 def _filled(cells: dict[str, Column], length: int) -> pl.Series | None:
