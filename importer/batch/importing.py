@@ -85,7 +85,8 @@ class Importing:
         self.at("claimed")
         self.store.verify(self.work.content_hash)
         try:
-            with opened(self.store.path(self.work.content_hash), self.db.settings) as workbook:
+            path = self.store.path(self.work.content_hash)
+            with opened(path, self.db.settings, self.form, name=self.work.file_name) as workbook:
                 self._import(workbook)
         except WorkbookError as error:
             self._take_back(reason=error.reason, error=str(error))

@@ -26,7 +26,7 @@ def request_of(
         JobError: an option that no job can have.
     """
     _check(options)
-    with opened(path, db.settings):
+    with opened(path, db.settings, form, name=file_name):
         pass
     stored = Store(db.settings.store).put(path)
     return Request(
