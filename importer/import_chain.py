@@ -98,3 +98,66 @@ def mark_undone(conn: Connection, job_id: int, *, by: int) -> None:
 def history(conn: Connection, job_id: int) -> list[dict[str, Any]]:
     """Read a job with all that it hangs on, oldest first, each as it may be seen."""
     return conn.execute(_ST["history"], {"id": job_id}).fetchall()
+
+
+def imports_of_chain(conn: Connection, job_id: int) -> list[int]:
+    """The other imports that a job hangs on and whose rows count: not undone, not replaced."""
+    return [int(row["id"]) for row in conn.execute(_ST["imports_of_chain"], {"id": job_id}).fetchall()]
+
+
+def corrected_by_stamp(conn: Connection, job_id: int, *, form_name: str, content_hash: str) -> int | None:
+    """The import whose faults a stamped workbook shows; none when it is not of this database, or counts no more."""
+    params = {"id": job_id, "form_name": form_name, "content_hash": content_hash}
+    row = conn.execute(_ST["corrected_by_stamp"], params).fetchone()
+    return None if row is None else int(row["id"])
+
+
+def require_correctable(conn: Connection, job_id: int, *, form_name: str) -> None:
+    """Return when rows of this import may be sent again.
+
+    Raises:
+        JobNotFoundError: there is no such job.
+        JobStateError: it is open, an undo, of another form, or its rows were replaced or taken back.
+    """
+    row = conn.execute(_ST["lock_job"], {"id": job_id}).fetchone()
+    if row is None:
+        raise JobNotFoundError(job_id)
+    why = _why_not(row)
+    if why is None and form_of(conn, job_id).name != form_name:
+        why = f"it is an import into the form {form_of(conn, job_id).name}, not {form_name}"
+    if why is not None:
+        raise JobStateError(job_id, row["status"], why)
+
+
+def failed_rows(conn: Connection, job_id: int) -> frozenset[int]:
+    """The sheet rows of a job that have faults."""
+    return frozenset(int(row["source_row"]) for row in conn.execute(_ST["failed_rows"], {"id": job_id}).fetchall())
+
+
+def corrected_rows(conn: Connection, job_id: int, *, by: int) -> frozenset[int]:
+    """The failed rows of a job that other jobs than `by` have corrected."""
+    rows = conn.execute(_ST["corrected_rows"], {"id": job_id, "by": by}).fetchall()
+    return frozenset(int(row["in_row"]) for row in rows)
+
+
+def forget_matches(conn: Connection, job_id: int) -> None:
+    """Let go what a job found out about its rows, in the transaction that takes them back or looks anew."""
+    conn.execute(_ST["forget_matches"], {"id": job_id})
+
+
+def matches(conn: Connection, job_id: int, *, first: int, last: int) -> dict[int, str]:
+    """What is known of rows of a job's sheet: left, changed."""
+    rows = conn.execute(_ST["matches"], {"id": job_id, "first": first, "last": last}).fetchall()
+    return {int(row["source_row"]): row["kind"] for row in rows}
+
+
+def has_moved(conn: Connection, job_id: int, *, parent: int) -> bool:
+    """Whether rows stand elsewhere in the sheet than in that of the parent."""
+    row = conn.execute(_ST["has_moved"], {"id": job_id, "parent": parent}).fetchone()
+    return bool(row and row["moved"])
+
+
+def add_correction(conn: Connection, job_id: int, *, source_row: int, parent: int, in_row: int) -> bool:
+    """Say that a row corrects a failed one; false when another row did."""
+    params = {"id": job_id, "source_row": source_row, "parent": parent, "in_row": in_row}
+    return conn.execute(_ST["add_correction"], params).fetchone() is not None

@@ -109,6 +109,8 @@ class Job:
     undone_by: int | None
     #: The earlier job, when the call that returned this one made none.
     submitted_before: Job | None = None
+    #: All jobs that it hangs together with, oldest first: what it corrects, corrections, undos (`im.job` reads it).
+    history: tuple[Job, ...] = dataclasses.field(default=(), compare=False, repr=False)
 
     @property
     def cursor(self) -> int:
@@ -188,6 +190,10 @@ class Request:
     priority: int = 2
     max_attempts: int = 5
     run_ref: str | None = None
+    #: The import whose failed rows come again, corrected.
+    parent_id: int | None = None
+    #: Leave rows that are in the table as they are, import the others.
+    only_changes: bool = False
 
 
 def store_form(conn: Connection, definition: Mapping[str, Any], *, name: str, digest: str) -> int:
@@ -639,8 +645,13 @@ def _number(conn: Connection, statement: LiteralString, column: str) -> int:
     return 0 if row is None else int(row[column])
 
 
+def from_row(row: Mapping[str, Any]) -> Job:
+    """Make a job of a row as it may be seen."""
+    return _job(row)
+
+
 def _job(row: Mapping[str, Any]) -> Job:
-    names = {f.name for f in dataclasses.fields(Job)} - {"form", "submitted_before"}
+    names = {f.name for f in dataclasses.fields(Job)} - {"form", "submitted_before", "history"}
     return Job(form=row["form_name"], **{name: row[name] for name in names})
 
 

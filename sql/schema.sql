@@ -177,6 +177,22 @@ create table rowlease.import_row_faults (
     constraint import_row_faults_source_row_check CHECK ((source_row > 0))
 );
 
+create table rowlease.import_row_matches (
+    job_id bigint not null,
+    source_row bigint not null,
+    kind text not null,
+    in_job bigint not null,
+    in_row bigint not null,
+    constraint import_row_matches_pkey PRIMARY KEY (job_id, source_row),
+    constraint import_row_matches_in_job_fkey FOREIGN KEY (in_job) REFERENCES rowlease.import_jobs(id) ON DELETE CASCADE,
+    constraint import_row_matches_job_id_fkey FOREIGN KEY (job_id) REFERENCES rowlease.import_jobs(id) ON DELETE CASCADE,
+    constraint import_row_matches_kind_check CHECK ((kind = ANY (ARRAY['left'::text, 'changed'::text, 'corrects'::text]))),
+    constraint import_row_matches_source_row_check CHECK ((source_row > 0))
+);
+CREATE UNIQUE INDEX import_row_matches_corrected ON rowlease.import_row_matches USING btree (in_job, in_row) WHERE (kind = 'corrects'::text);
+CREATE UNIQUE INDEX import_row_matches_once ON rowlease.import_row_matches USING btree (job_id, in_job, in_row);
+comment on table rowlease.import_row_matches is 'Rows of a sheet sent again: left as they are in the table, changed since, or corrections of failed rows.';
+
 create table rowlease.import_waits (
     instance_id bigint not null,
     token integer not null,
@@ -448,6 +464,79 @@ comment on column rowlease.timer_jobs.lease_until is 'When others may claim the 
 comment on column rowlease.timer_jobs.attempt_count is 'Claims that ended in a crash or an error, the running one included.';
 comment on column rowlease.timer_jobs.started_at is 'When the row was claimed first.';
 
+create table rowlease.trigger_firings (
+    id bigint not null generated always as identity,
+    trigger_id bigint not null,
+    slot text not null,
+    fired_at timestamp with time zone not null default rowlease.clock(),
+    started text,
+    started_id bigint,
+    constraint trigger_firings_pkey PRIMARY KEY (id),
+    constraint trigger_firings_started_is_whole CHECK (((started IS NULL) = (started_id IS NULL))),
+    constraint trigger_firings_trigger_id_fkey FOREIGN KEY (trigger_id) REFERENCES rowlease.triggers(id) ON DELETE CASCADE,
+    constraint trigger_firings_trigger_id_slot_key UNIQUE (trigger_id, slot)
+);
+
+create table rowlease.trigger_hosts (
+    host text not null,
+    parked_until timestamp with time zone not null,
+    constraint trigger_hosts_pkey PRIMARY KEY (host)
+);
+
+create table rowlease.triggers (
+    id bigint not null generated always as identity,
+    status text not null default 'idle'::text,
+    due_at timestamp with time zone,
+    priority smallint not null default 2,
+    fence bigint not null default 0,
+    holder text,
+    lease_until timestamp with time zone,
+    attempt_count integer not null default 0,
+    max_attempts integer not null default 5,
+    last_heartbeat_at timestamp with time zone,
+    last_error text,
+    created_by text,
+    created_at timestamp with time zone not null default rowlease.clock(),
+    started_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    name text not null,
+    type text not null,
+    config jsonb not null,
+    condition text,
+    target jsonb,
+    expected_within interval,
+    state jsonb not null default '{}'::jsonb,
+    last_checked_at timestamp with time zone,
+    last_fired_at timestamp with time zone,
+    fire_count bigint not null default 0,
+    constraint triggers_pkey PRIMARY KEY (id),
+    constraint leased_attempts_not_negative CHECK ((attempt_count >= 0)),
+    constraint leased_error_is_short CHECK ((char_length(last_error) <= 2000)),
+    constraint leased_fence_not_negative CHECK ((fence >= 0)),
+    constraint leased_holder_has_lease CHECK (((holder IS NULL) = (lease_until IS NULL))),
+    constraint leased_max_attempts_positive CHECK ((max_attempts > 0)),
+    constraint leased_priority_known CHECK (((priority >= 0) AND (priority <= 3))),
+    constraint triggers_config_check CHECK ((jsonb_typeof(config) = 'object'::text)),
+    constraint triggers_ended_has_time CHECK (((status = 'disabled'::text) = (finished_at IS NOT NULL))),
+    constraint triggers_fire_count_check CHECK ((fire_count >= 0)),
+    constraint triggers_held_has_holder CHECK (((status = 'checking'::text) = (holder IS NOT NULL))),
+    constraint triggers_name_check CHECK ((name <> ''::text)),
+    constraint triggers_name_key UNIQUE (name),
+    constraint triggers_status_known CHECK ((status = ANY (ARRAY['idle'::text, 'checking'::text, 'disabled'::text]))),
+    constraint triggers_target_check CHECK ((jsonb_typeof(target) = 'object'::text)),
+    constraint triggers_type_known CHECK ((type = ANY (ARRAY['schedule'::text, 'api_poll'::text, 'completed'::text, 'event'::text, 'file'::text])))
+);
+CREATE INDEX triggers_of_a_type ON rowlease.triggers USING btree (type) WHERE (status <> 'disabled'::text);
+CREATE INDEX triggers_run_out ON rowlease.triggers USING btree (lease_until) WHERE (status = 'checking'::text);
+CREATE INDEX triggers_waiting ON rowlease.triggers USING btree (priority, due_at, created_at) WHERE (status = 'idle'::text);
+comment on column rowlease.triggers.due_at is 'When the row may be claimed; null: nothing to do.';
+comment on column rowlease.triggers.priority is '0 first to 3 last.';
+comment on column rowlease.triggers.fence is 'Rises whenever the right to the row changes; every write of a holder names it.';
+comment on column rowlease.triggers.holder is 'Who holds the lease; never leaves the durable wing.';
+comment on column rowlease.triggers.lease_until is 'When others may claim the row although it is held.';
+comment on column rowlease.triggers.attempt_count is 'Claims that ended in a crash or an error, the running one included.';
+comment on column rowlease.triggers.started_at is 'When the row was claimed first.';
+
 create table rowlease.workflow_events (
     id bigint not null generated always as identity,
     instance_id bigint not null,
@@ -603,3 +692,26 @@ create view rowlease.task_runs_seen as
         END AS unserved
    FROM rowlease.task_runs run;
 comment on view rowlease.task_runs_seen is 'Task runs without their holders.';
+
+create view rowlease.triggers_seen as
+ SELECT id,
+    name,
+    type,
+    config,
+    condition,
+    target,
+    expected_within,
+    state,
+    status,
+    due_at,
+    fence,
+    attempt_count,
+    max_attempts,
+    last_checked_at,
+    last_fired_at,
+    fire_count,
+    last_error,
+    created_by,
+    created_at,
+    finished_at
+   FROM rowlease.triggers;

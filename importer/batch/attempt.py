@@ -27,6 +27,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from importer import import_job
+from importer.batch.correcting import Correcting
 from importer.batch.importing import Importing, Progress, StoppedError
 from importer.batch.undoing import Undoing
 from importer.batch.writer import At
@@ -42,7 +43,7 @@ from importer.errors import (
     TargetError,
     WorkbookError,
 )
-from importer.import_job import Job
+from importer.import_job import Job, Work
 from importer.lease import Lease
 from importer.store import Store
 
@@ -83,8 +84,7 @@ def run(
     try:
         with db.connection() as conn:
             work = import_job.work(conn, lease)
-        runner = Undoing if work.kind == "undo" else Importing
-        runner(db, lease, work, store=store, stopping=stopping, progress=progress, at=at).all()
+        _runner(work)(db, lease, work, store=store, stopping=stopping, progress=progress, at=at).all()
     except Exception as raised:  # noqa: BLE001 - every error has its way to the row
         error = _settle(db, lease, raised)
     except BaseException:
@@ -93,6 +93,13 @@ def run(
         raise
     with db.connection() as conn:
         return Ran(job=import_job.job(conn, lease.id), error=error)
+
+
+def _runner(work: Work) -> type[Importing]:
+    """What kind of work a job is."""
+    if work.kind == "undo":
+        return Undoing
+    return Correcting if work.parent_id is not None or work.only_changes else Importing
 
 
 def _settle(db: Database, lease: Lease, error: Exception) -> Exception | None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from importer import import_job, import_run, inbox
+from importer import import_chain, import_job, import_run, inbox
 from importer.batch.here import claim_here, run_here
 from importer.batch.importing import Progress
 from importer.batch.request import request_of
@@ -39,6 +39,8 @@ def submit(
     batch_rows: int | None = None,
     priority: int = 2,
     run_ref: str | None = None,
+    corrects: Job | int | None = None,
+    only_changes: bool = False,
 ) -> Job:
     """Queue a workbook for import; a worker on any machine with the same store and database runs it.
 
@@ -59,9 +61,13 @@ def submit(
         batch_rows: rows per transaction, instead of the setting.
         priority: 0 (first) to 3.
         run_ref: who runs it outside, for example a Dagster run id.
+        corrects: the import whose failed rows come again, corrected: only they go in. Known by itself where the file
+            is a fault workbook of ours; a file that was corrected by hand needs it.
+        only_changes: leave rows that are in the table as they are, import the others.
 
     Raises:
         WorkbookError: the file is no workbook that can be read.
+        JobStateError: the import that it corrects is open, or its rows were replaced or taken back.
         FormDisabledError: the form takes no imports at present.
         JobConflictError: the key, or the content under another version of the form, came before.
         StoreError: the file cannot be copied into the store.
@@ -75,6 +81,8 @@ def submit(
         "batch_rows": batch_rows,
         "priority": priority,
         "run_ref": run_ref,
+        "parent_id": None if corrects is None else id_of(corrects),
+        "only_changes": only_changes,
     }
     with database_of(db) as database:
         request = request_of(database, Path(path), form, options)
@@ -98,6 +106,8 @@ def import_workbook(
     batch_rows: int | None = None,
     priority: int = 2,
     run_ref: str | None = None,
+    corrects: Job | int | None = None,
+    only_changes: bool = False,
     wait: bool | dt.timedelta = True,
     progress: bool = True,
     watch: Progress | None = None,
@@ -131,6 +141,8 @@ def import_workbook(
         "batch_rows": batch_rows,
         "priority": priority,
         "run_ref": run_ref,
+        "parent_id": None if corrects is None else id_of(corrects),
+        "only_changes": only_changes,
     }
     with database_of(db) as database:
         request = request_of(database, Path(path), form, options)
@@ -180,13 +192,15 @@ def jobs(
 
 
 def job(id: int | Job, *, db: Database | None = None) -> Job:  # noqa: A002 - a name of the front door
-    """Read one import job.
+    """Read one import job, with its `history`: what it corrects, its corrections and undos, oldest first.
 
     Raises:
         JobNotFoundError: there is no such job.
     """
     with connection_of(db) as conn:
-        return import_job.job(conn, id_of(id))
+        found = import_job.job(conn, id_of(id))
+        chain = tuple(import_job.from_row(row) for row in import_chain.history(conn, found.id))
+        return dataclasses.replace(found, history=Jobs(chain))
 
 
 def faults(job: Job | int, *, db: Database | None = None, limit: int | None = None) -> pl.DataFrame:

@@ -17,7 +17,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from importer import import_job
+from importer import import_chain, import_job
 from importer.batch.apply import Batch, FaultRow, Outcome, Plan, apply, batches
 from importer.batch.opened import opened
 from importer.batch.writer import Apply, At, RefuseAllError, Writer
@@ -217,6 +217,7 @@ class Importing:
             kept: Sequence[int] = ()
             if import_job.work(conn, self.lease).success_rows:
                 kept = take_back(conn, self.plan.target, job_id=self.lease.id).kept
+            import_chain.forget_matches(conn, self.lease.id)
             if faults is None:
                 import_job.delete_faults(conn, self.lease.id)
             else:

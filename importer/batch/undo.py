@@ -13,12 +13,12 @@ from importer.batch.apply import FaultRow, Plan, batches
 from importer.batch.door import database_of, id_of
 from importer.batch.here import claim_here, run_here
 from importer.batch.importing import CHUNK_ROWS
+from importer.batch.opened import opened
 from importer.batch.undoing import take_back_batch
 from importer.batch.writer import At
 from importer.db import Database, repeat_on_conflict
 from importer.display import count, table
 from importer.errors import WorkbookError
-from importer.excel import open_workbook
 from importer.forms import FAULT_SCHEMA, Form, read_rows
 from importer.import_job import Job
 from importer.lease import holder_name
@@ -131,7 +131,8 @@ def _preview(db: Database, job_id: int) -> UndoPreview:
     def run() -> UndoPreview:
         back, restored = 0, 0
         kept: list[FaultRow] = []
-        with open_workbook(Store(db.settings.store).path(job.content_hash)) as workbook:
+        path = Store(db.settings.store).path(job.content_hash)
+        with opened(path, db.settings, form, name=job.file_name) as workbook:
             reading = iter(read_rows(workbook, form, chunk_rows=CHUNK_ROWS))
             with conn.transaction(force_rollback=True):
                 try:

@@ -57,6 +57,7 @@ class Undoing(Importing):
 
         def finish(conn: Connection) -> None:
             forget_before_images(conn, job_id=parent)
+            import_chain.forget_matches(conn, parent)
             import_chain.mark_undone(conn, parent, by=self.lease.id)
             import_job.finish(conn, self.lease, left_out=reading.left_out.to_dict())
 

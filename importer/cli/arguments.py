@@ -6,6 +6,8 @@ import argparse
 from importlib.metadata import version
 from pathlib import Path
 
+from importer.cli import workflow_arguments
+
 _DESCRIPTION = """\
 Excel forms into PostgreSQL: exact, resumable, duplicate-free.
 
@@ -42,6 +44,7 @@ def parser() -> argparse.ArgumentParser:
     _work(commands)
     _jobs(commands)
     _tasks(commands)
+    workflow_arguments.add(commands)
     _forms(commands)
     _database(commands)
     return top
@@ -294,6 +297,15 @@ def _form(command: argparse.ArgumentParser) -> None:
 
 
 def _options(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--corrects",
+        type=_positive,
+        metavar="JOB",
+        help="the import whose failed rows come again, corrected (a fault workbook names it by itself)",
+    )
+    command.add_argument(
+        "--only-changes", action="store_true", help="leave rows that are in the table as they are, import the others"
+    )
     command.add_argument("--force", action="store_true", help="make a new job even if this content had one")
     command.add_argument(
         "--replace",

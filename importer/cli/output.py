@@ -34,6 +34,7 @@ def job_values(job: Job) -> dict[str, object]:
     """Return a job as plain values, with its cursor; the earlier job by its number."""
     values = {field.name: getattr(job, field.name) for field in fields(job)}
     before = job.submitted_before
+    values["history"] = [one.id for one in job.history]
     return {**values, "submitted_before": None if before is None else before.id, "cursor": job.cursor}
 
 

@@ -88,6 +88,8 @@ def import_here(arguments: argparse.Namespace) -> int:
             sheet=arguments.sheet,
             force=arguments.force,
             replace=arguments.replace,
+            corrects=arguments.corrects,
+            only_changes=arguments.only_changes,
             create_table=not arguments.no_create,
             progress=not (arguments.quiet or arguments.json),
         )
@@ -122,6 +124,8 @@ def submit(arguments: argparse.Namespace) -> int:
             key=arguments.key,
             force=arguments.force,
             replace=arguments.replace,
+            corrects=arguments.corrects,
+            only_changes=arguments.only_changes,
             create_table=arguments.create,
             priority=arguments.priority,
         )

@@ -78,11 +78,11 @@ where submit_key = %(submit_key)s
 -- A new waiting job.
 insert into rowlease.import_jobs (
     form_name, form_version, file_name, content_hash, size_bytes, sheet, forced, submit_key, create_table, batch_rows,
-    replaces, run_ref, status, due_at, priority, max_attempts, created_by
+    replaces, run_ref, parent_id, only_changes, status, due_at, priority, max_attempts, created_by
 )
 values (
     %(form_name)s, %(form_version)s, %(file_name)s, %(content_hash)s, %(size_bytes)s, %(sheet)s, %(forced)s, %(submit_key)s,
-    %(create_table)s, %(batch_rows)s, %(replaces)s, %(run_ref)s, 'pending', rowlease.clock(), %(priority)s, %(max_attempts)s, session_user
+    %(create_table)s, %(batch_rows)s, %(replaces)s, %(run_ref)s, %(parent_id)s, %(only_changes)s, 'pending', rowlease.clock(), %(priority)s, %(max_attempts)s, session_user
 )
 returning id
 

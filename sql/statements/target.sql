@@ -254,3 +254,60 @@ join {stage} as s
     on t.source_row = s.source_row
 where t.import_job_id = %(job_id)s
 order by t.source_row
+
+-- name: leave_rows
+-- Rows of a sheet that are in the table as they are: each of several equal rows is one of the equal rows there.
+insert into rowlease.import_row_matches (job_id, source_row, kind, in_job, in_row)
+select %(job_id)s, s.source_row, 'left', t.import_job_id, t.source_row
+from (
+    select source_row, digest, row_number() over (partition by digest order by source_row) as place
+    from (select source_row, md5(row({columns})::text) as digest from {stage}) as staged
+) as s
+join (
+    select import_job_id, source_row, digest, row_number() over (partition by digest order by import_job_id, source_row) as place
+    from (select import_job_id, source_row, md5(row({columns})::text) as digest from {table}) as there
+    where import_job_id is not null
+        and (%(jobs)s::bigint[] is null or import_job_id = any(%(jobs)s::bigint[]))
+        and import_job_id <> %(job_id)s
+        and not exists (
+            select
+            from rowlease.import_row_matches as m
+            where m.job_id = %(job_id)s
+                and m.in_job = there.import_job_id
+                and m.in_row = there.source_row
+        )
+) as t
+    on t.digest = s.digest
+    and t.place = s.place
+
+-- name: match_keys
+-- Rows of a sheet whose key is in the table with other values.
+insert into rowlease.import_row_matches (job_id, source_row, kind, in_job, in_row)
+select %(job_id)s, s.source_row, 'changed', t.import_job_id, t.source_row
+from {stage} as s
+join {table} as t
+    on {match}
+where t.import_job_id is not null
+    and (%(jobs)s::bigint[] is null or t.import_job_id = any(%(jobs)s::bigint[]))
+    and t.import_job_id <> %(job_id)s
+    and not exists (
+        select
+        from rowlease.import_row_matches as m
+        where m.job_id = %(job_id)s
+            and m.source_row = s.source_row
+    )
+on conflict do nothing
+
+-- name: unmatched
+-- How many rows of earlier imports a sheet that was sent again does not have.
+select count(*) as rows
+from {table} as t
+where t.import_job_id <> %(job_id)s
+    and t.import_job_id = any(%(jobs)s::bigint[])
+    and not exists (
+        select
+        from rowlease.import_row_matches as m
+        where m.job_id = %(job_id)s
+            and m.in_job = t.import_job_id
+            and m.in_row = t.source_row
+    )
