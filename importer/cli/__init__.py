@@ -13,6 +13,7 @@ for_sender   template, faults --xlsx
 jobs         work jobs show faults cancel retry
 undo         undo
 tasks        tasks ...
+workflow     workflow ..., approvals ...
 forms        forms ...
 database     migrate, db ...
 output       tables, JSON and CSV
@@ -27,7 +28,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 
-from importer.cli import database, for_sender, forms, jobs, tasks, undo, workbooks
+from importer.cli import database, for_sender, forms, jobs, tasks, undo, workbooks, workflow
 from importer.cli.arguments import parser
 from importer.errors import DatabaseError, ImporterError, LeaseLostError, StoreError, WorkbookError
 
@@ -82,6 +83,8 @@ def _command(arguments: argparse.Namespace) -> Callable[[argparse.Namespace], in
         "retry": jobs.retry,
         "undo": undo.run,
         "tasks": tasks.run,
+        "workflow": workflow.run,
+        "approvals": workflow.approvals,
         "forms": forms.run,
         "migrate": database.migrate,
         "db": database.run,

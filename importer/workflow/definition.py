@@ -137,8 +137,12 @@ class Workflow:
             ways.setdefault(connection.source, []).append((at, connection))
         return ways
 
-    def _repr_markdown_(self) -> str:
+    def diagram(self) -> str:
+        """Return it as a fenced block of mermaid, which JupyterLab and code hosts draw."""
         return diagram(self.start, self.nodes, self.connections)
+
+    def _repr_markdown_(self) -> str:
+        return self.diagram()
 
 
 def _holds(way: Connection, outcome: str, variables: Mapping[str, Any]) -> bool:
