@@ -1,0 +1,96 @@
+"""What a person does in the pages: launch an import, follow it to its end, look at what came in."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+import importer as im
+from tests.importing import site_workbook
+from tests.pipelines.stack import Stack
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="no Chromium on this machine (Debian: apt-get install chromium)"
+)
+
+#: Pages are slow to come on a busy machine.
+PATIENCE_MS = 60_000
+
+LAUNCHPAD = """ops:
+  import_one_workbook:
+    config:
+      form: seen_report
+      file: seen_report/may.xlsx
+"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Open Debian's Chromium."""
+    with sync_playwright() as playwright:
+        # Chromium refuses to run as root in its sandbox; the pages are our own.
+        opened = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox"] if os.geteuid() == 0 else []
+        )
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """Open an empty page."""
+    context = browser.new_context(viewport={"width": 1500, "height": 1000})
+    context.set_default_timeout(PATIENCE_MS)
+    yield context.new_page()
+    context.close()
+
+
+def shot(page: Page, name: str) -> None:
+    """Keep a picture of the page where somebody asked for pictures."""
+    folder = os.environ.get("ROWLEASE_SCREENSHOTS")
+    if folder:
+        page.screenshot(path=Path(folder) / f"{name}.png")
+
+
+def test_a_workbook_is_imported_from_the_launchpad(
+    stack: Stack, stack_db: im.Database, page: Page, tmp_path: Path
+) -> None:
+    """Launchpad, run, asset: the run is followed to success, and the asset shows counts and the table of faults."""
+    # Hidden names are passed over by the sensor, so that this import is the launchpad's.
+    stored = im.Store(stack_db.settings.store).put(site_workbook(tmp_path / "may.xlsx", 200)).content_hash
+
+    page.goto(f"{stack.address}/locations/rowlease/jobs/import_workbook/playground")
+    editor = page.locator(".CodeMirror").first
+    editor.wait_for()
+    shot(page, "1-launchpad")
+    page.evaluate(
+        "text => document.querySelector('.CodeMirror').CodeMirror.setValue(text)",
+        LAUNCHPAD.replace("seen_report/may.xlsx", stored),
+    )
+    page.get_by_role("button", name="Launch Run").click()
+    page.wait_for_url("**/runs/**")
+    expect(page.get_by_text("Success", exact=True).first).to_be_visible(timeout=PATIENCE_MS)
+    expect(page.get_by_text("196 rows in, 4 failed").first).to_be_visible()
+    shot(page, "2-run")
+
+    page.goto(f"{stack.address}/assets/seen_report")
+    expect(page.get_by_text("failed_rows").first).to_be_visible()
+    shot(page, "3-asset")
+    page.get_by_text("Show table").first.click()
+    expect(page.get_by_text("a whole number is expected").first).to_be_visible()
+    shot(page, "4-faults")
+
+
+def test_a_form_says_what_it_expects(stack: Stack, page: Page) -> None:
+    """Before anything was imported: columns, rules, and the form as it was written."""
+    page.goto(f"{stack.address}/assets/slow_report?view=overview")
+
+    expect(page.get_by_text("at most 500").first).to_be_visible()
+    shot(page, "5-columns")
