@@ -3,7 +3,7 @@
 #   make demo    an import killed in the middle and resumed, in a real PostgreSQL
 #   make test    all tests
 #   make lint    ruff, types, layers
-#   make soak    1,000 imports killed at random points
+#   make soak    1,000 imports killed at random points, damaged workbooks by the thousand
 #   make bench   the benchmarks
 #   make dev     Dagster's web page with the pipelines, on 127.0.0.1
 #   make lock    bring requirements.lock to what pyproject.toml asks (ARGS=--upgrade takes the newest)
@@ -42,6 +42,8 @@ bench: .venv/.ready
 
 soak: .venv/.ready
 	@$(BIN)/pytest -q -s -m soak $(ARGS)
+	@$(BIN)/python -m tests.fuzz_scanner 200000
+	@$(BIN)/python -m tests.fuzz_reader --rounds 20000
 
 dev: .venv/.ready
 	@$(BIN)/python -m pipelines.dev $(ARGS)
