@@ -30,6 +30,10 @@ ImporterError
 │   ├── TaskConflictError          the same key with other input
 │   ├── TaskCancelledError         the run was cancelled while it ran
 │   └── TaskRefusedError           raised by a task: trying again changes nothing
+├── TriggerError                a trigger that is no valid trigger, or makes a loop
+│   └── TriggerNotFoundError       no trigger has this name
+├── RequestError                an address outside did not give what was asked
+│   └── RequestRefusedError        it may not be asked: its scheme, or where it leads
 └── JobError
     ├── JobNotFoundError           no job has this id
     ├── JobStateError              the job's status does not allow it
@@ -313,3 +317,23 @@ class TaskCancelledError(TaskError):
 
 class TaskRefusedError(TaskError):
     """Raised by a task itself: the run fails at once, since trying again changes nothing."""
+
+
+class TriggerError(ImporterError):
+    """A trigger is no valid trigger, or cannot be changed as asked; `name` names it."""
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(f"trigger {name}: {message}" if name else f"trigger: {message}")
+        self.name = name
+
+
+class TriggerNotFoundError(TriggerError):
+    """No trigger has this name."""
+
+
+class RequestError(ImporterError):
+    """An address outside did not answer, or not as it should; the message never holds headers or a query."""
+
+
+class RequestRefusedError(RequestError):
+    """An address may not be asked: it is not http(s), or leads to a private or local machine."""

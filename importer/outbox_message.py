@@ -81,6 +81,25 @@ class Route:
     dying: Callable[[Connection, OutboxMessage], Died]
 
 
+def in_turn(*routes: Route) -> Route:
+    """Give the route that delivers by several, one after the other; each must bear a message it has seen before."""
+
+    def deliver(db: Database, lease: Lease, message: OutboxMessage) -> None:
+        for route in routes:
+            route.deliver(db, lease, message)
+
+    def dying(conn: Connection, message: OutboxMessage) -> Died:
+        last_words = [route.dying(conn, message) for route in routes]
+
+        def died(error: str) -> None:
+            for each in last_words:
+                each(error)
+
+        return died
+
+    return Route(deliver=deliver, dying=dying)
+
+
 def put(conn: Connection, *, topic: str, key: str, payload: Mapping[str, Any], max_attempts: int = 5) -> int:
     """Write a message in the caller's transaction and wake the workers when it commits; return its number.
 
@@ -178,6 +197,12 @@ def messages(
     """Read the newest messages, newest first; `limit` null reads all."""
     params = {"topic": topic, "status": status, "limit": limit}
     return [OutboxMessage(**row) for row in conn.execute(_ST["messages"], params).fetchall()]
+
+
+def due(conn: Connection) -> int:
+    """Count the messages that could be claimed now, up to a thousand."""
+    row = conn.execute(_ST["due"]).fetchone()
+    return 0 if row is None else int(row["due"])
 
 
 def next_moment_s(conn: Connection) -> float | None:

@@ -13,6 +13,8 @@ environment variable to change. A test or a notebook builds `Settings(...)` by h
 | `ROWLEASE_INBOX` | the folder that is watched for workbooks | `inbox` in the working directory |
 | `ROWLEASE_INBOX_SETTLE_S` | how long a file must stand unchanged before it is taken | 2 |
 | `ROWLEASE_CREATE_TABLES` | `yes`: unattended imports create a form's missing table | no |
+| `ROWLEASE_PRIVATE_ADDRESSES` | `yes`: requests may go to private and local addresses | no |
+| `ROWLEASE_SECRET_...` | secrets that headers name: `{{secret.NAME}}`; read when they are used | |
 | `ROWLEASE_PASS_S` | how long a pass of an orchestrator claims new jobs, seconds | 600 |
 | `ROWLEASE_KEEP_FAULTS_DAYS`, `_KEEP_WORKBOOKS_DAYS` | retention of faults and of the store's workbooks | 90, 30 |
 | `ROWLEASE_TIME_ZONE` | zone in which schedules are meant | UTC |
@@ -101,6 +103,8 @@ class Settings:
     inbox_settle: timedelta = timedelta(seconds=2)
     #: Imports that nobody attends create a missing table.
     create_tables: bool = False
+    #: Requests to outside may go to private and local addresses.
+    private_addresses: bool = False
     #: How long a pass of an orchestrator claims new jobs.
     pass_limit: timedelta = timedelta(minutes=10)
     #: Days after the end of a job for which its faults are kept.
@@ -161,6 +165,7 @@ class Settings:
             inbox=_place(given, "ROWLEASE_INBOX", Path("inbox").absolute()),
             inbox_settle=_duration(given, "ROWLEASE_INBOX_SETTLE_S", timedelta(seconds=2)),
             create_tables=_truth(given, "ROWLEASE_CREATE_TABLES", default=False),
+            private_addresses=_truth(given, "ROWLEASE_PRIVATE_ADDRESSES", default=False),
             pass_limit=_duration(given, "ROWLEASE_PASS_S", timedelta(minutes=10)),
             keep_faults_days=_count(given, "ROWLEASE_KEEP_FAULTS_DAYS", 90),
             keep_workbooks_days=_count(given, "ROWLEASE_KEEP_WORKBOOKS_DAYS", 30),
@@ -172,6 +177,18 @@ class Settings:
             limits=_limits(given),
             compiled_scanner=_is_on(given, "ROWLEASE_SCANNER"),
         )
+
+
+def secret(name: str, environment: Mapping[str, str] | None = None) -> str:
+    """Read a secret that is named and never stored: the variable `ROWLEASE_SECRET_{name}`.
+
+    Raises `SettingsError` when it is not set.
+    """
+    variable = "ROWLEASE_SECRET_" + name.upper()
+    value = (os.environ if environment is None else environment).get(variable, "")
+    if not value:
+        raise SettingsError(variable, "this secret is asked for and not set")
+    return value
 
 
 #: How yes and no may be written.

@@ -82,6 +82,12 @@ def timers(conn: Connection, *, instance_id: int) -> list[TimerJob]:
     return [_timer(row) for row in conn.execute(_ST["of_instance"], {"instance_id": instance_id}).fetchall()]
 
 
+def due(conn: Connection) -> int:
+    """Count the timers that could be claimed now, up to a thousand."""
+    row = conn.execute(_ST["due"]).fetchone()
+    return 0 if row is None else int(row["due"])
+
+
 def next_moment_s(conn: Connection) -> float | None:
     """Seconds until a timer becomes due or a lease runs out (negative: already); null when there is none."""
     row = conn.execute(_ST["next_moment"]).fetchone()

@@ -6,8 +6,9 @@ for each kind of work: due(db, holder) -> how many were done        nothing done
                                                                     run-out lease
 ```
 
-`work` goes through the kinds until nothing is due. `follow` runs the loop in three lanes, a thread each: what takes
-milliseconds (timers, outbox messages), durable tasks, and what takes minutes (imports), so that none waits for another.
+`work` goes through the kinds until nothing is due. `follow` runs the loop in four lanes, a thread each: what takes
+milliseconds (timers, outbox messages), triggers (which ask outside), durable tasks, and what takes minutes (imports),
+so that none waits for another.
 
 A worker has no register and no rescuer: whoever asks next finds an expired lease due again. It survives a restart of
 the database, also in the middle of a job: what was committed stands, and the rest is due when the lease runs out.
@@ -34,7 +35,13 @@ from importer.settings import Rhythm, Settings
 from importer.store import Store
 from importer.task_run import next_moment_s as next_task_moment_s
 from importer.task_run import tasks_due
+from importer.task_run.queue import TOPIC as TASK_ENDED
+from importer.triggers import completed_route, event_route, triggers_due
+from importer.triggers import next_moment_s as next_trigger_moment_s
+from importer.triggers.firing import TOPIC as TRIGGER_FIRED
+from importer.triggers.routes import EVENT_TOPIC as EVENT_FIRED
 from importer.workflow import import_route, timers_due
+from importer.workflow.firing import TOPIC as WORKFLOW_ENDED
 
 log = logging.getLogger(__name__)
 
@@ -121,8 +128,18 @@ def imports_due(
 
 def messages_due(db: Database, holder: str, *, limit: int | None = None, stopping: Stopping = lambda: False) -> int:
     """Deliver due outbox messages by their routes; return how many were tried."""
-    routes = {import_job.TOPIC: import_route(db.settings)}
-    return outbox_message.relay(db, holder, routes, limit=limit, stopping=stopping)
+    return outbox_message.relay(db, holder, routes(db.settings), limit=limit, stopping=stopping)
+
+
+def routes(settings: Settings) -> dict[str, outbox_message.Route]:
+    """Give the routes of every topic: ends wake what waits for them and start what they trigger."""
+    return {
+        import_job.TOPIC: outbox_message.in_turn(import_route(settings), completed_route("import", "form", "job_id")),
+        TASK_ENDED: completed_route("task", "task", "run_id"),
+        WORKFLOW_ENDED: completed_route("workflow", "workflow", "instance_id"),
+        EVENT_FIRED: event_route(),
+        TRIGGER_FIRED: outbox_message.in_turn(),  # for whoever reads the outbox
+    }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,6 +182,13 @@ IMPORTS = Kind(
     rhythm=lambda settings: settings.imports,
 )
 
+TRIGGERS = Kind(
+    name="triggers",
+    holder="trigger",
+    due=triggers_due,
+    next_moment_s=next_trigger_moment_s,
+    rhythm=lambda settings: settings.timers,
+)
 TASKS = Kind(
     name="task_runs",
     holder="task",
@@ -175,7 +199,7 @@ TASKS = Kind(
 )
 
 #: The lanes of `follow`; `work` goes through all of them in order.
-LANES = ((TIMERS, MESSAGES), (TASKS,), (IMPORTS,))
+LANES = ((TIMERS, MESSAGES), (TRIGGERS,), (TASKS,), (IMPORTS,))
 
 
 def work(
@@ -203,6 +227,41 @@ def work(
                 done[kind.name] += kind.due(db, holder_name(kind.holder), limit=left, stopping=stopping, **more)
         if sum(done.values()) == before or stopping():
             return done
+
+
+def steps_due(*, db: Database) -> int:
+    """Count the timers and outbox messages that a worker would serve now (a thousand of each, when there are more)."""
+    with db.connection() as conn:
+        return timer_job.due(conn) + outbox_message.due(conn)
+
+
+def run_steps(
+    *,
+    db: Database,
+    limit: int | None = None,
+    within: dt.timedelta | None = None,
+    stopping: Stopping = lambda: False,
+) -> dict[str, int]:
+    """Fire due timers and deliver due messages in slices, the oldest first, and return how many of each.
+
+    Until none is due, `limit` of a kind were served, or `within` is over: then no other slice is begun.
+    """
+    ends = None if within is None else time.monotonic() + within.total_seconds()
+
+    def over() -> bool:
+        return stopping() or (ends is not None and time.monotonic() >= ends)
+
+    done = {TIMERS.name: 0, MESSAGES.name: 0}
+    while not over():
+        before = sum(done.values())
+        for kind in (TIMERS, MESSAGES):
+            left = kind.rhythm(db.settings).batch if limit is None else limit - done[kind.name]
+            if left > 0:
+                size = min(left, kind.rhythm(db.settings).batch)
+                done[kind.name] += kind.due(db, holder_name(kind.holder), limit=size, stopping=over)
+        if sum(done.values()) == before:
+            break
+    return done
 
 
 def follow(

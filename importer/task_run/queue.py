@@ -205,8 +205,7 @@ def cancel(conn: Connection, run_id: int, *, error: str | None = None) -> TaskRu
         found = task_run(conn, run_id)
         if row is None:
             raise TaskStateError(run_id, found.status, "it has ended and cannot be cancelled")
-        if row["announces"]:
-            announce(conn, run_id)
+        announce_if_asked(conn, run_id)
         return found
 
 
@@ -225,6 +224,13 @@ def retry(conn: Connection, run_id: int) -> TaskRun:
             raise TaskStateError(run_id, found.status, why)
         conn.execute(_ST["wake"])
         return found
+
+
+def announce_if_asked(conn: Connection, run_id: int) -> None:
+    """Announce the end of a run in the transaction that ends it, when its caller or a trigger waits for that."""
+    row = conn.execute(_ST["announces"], {"id": run_id}).fetchone()
+    if row is not None and row["announces"]:
+        announce(conn, run_id)
 
 
 def announce(conn: Connection, run_id: int) -> None:

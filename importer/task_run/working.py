@@ -22,7 +22,7 @@ from importer.task_run.context import At, Context, Suspended
 from importer.task_run.definition import Task, as_json, registered
 from importer.task_run.finishing import Finishes, write_ends
 from importer.task_run.persistence import persistently
-from importer.task_run.queue import announce
+from importer.task_run.queue import announce_if_asked
 from importer.task_run.redaction import redacted_text
 from importer.task_run.watch import Claimed, Watch
 
@@ -95,7 +95,7 @@ def fail_exhausted(conn: Connection) -> list[int]:
     with conn.transaction():
         ids = [int(row["id"]) for row in leases.fail_exhausted(conn, Leased.TASK_RUNS)]
         for run_id in ids:
-            _announce_if_asked(conn, run_id)
+            announce_if_asked(conn, run_id)
         return ids
 
 
@@ -111,12 +111,6 @@ def _claim_statement(served: tuple[tuple[str, int], ...]) -> sql.Composed:
 
 def _names(tasks: Sequence[Task]) -> dict[str, list[Any]]:
     return {"names": [task.name for task in tasks], "versions": [task.version for task in tasks]}
-
-
-def _announce_if_asked(conn: Connection, run_id: int) -> None:
-    row = conn.execute(_ST["announces"], {"id": run_id}).fetchone()
-    if row is not None and row["announces"]:
-        announce(conn, run_id)
 
 
 class _Pass:
@@ -232,7 +226,7 @@ class _Pass:
                 else:
                     status = leases.retry_later(own, lease, delay=delay, error=said)
                 if status == "failed":
-                    _announce_if_asked(own, lease.id)
+                    announce_if_asked(own, lease.id)
                 else:
                     params = {"id": lease.id, "fence": lease.fence, "how": "error", "error": said}
                     own.execute(_ST["end_attempt"], params)

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from importer import timer_job
+from importer import outbox_message, timer_job
 from importer.db import Connection, Jsonb, errors, statements
 from importer.errors import ImporterError, NodeError, NodeTypeMissingError
 from importer.settings import Settings
@@ -36,6 +36,9 @@ from importer.workflow.marking import Leaving, Marking, Token
 from importer.workflow.node_types import DONE, NodeContext
 
 ST = statements("workflow")
+
+#: What the ends of instances are announced under.
+TOPIC = "workflow_ended"
 
 #: The most nodes that one firing may pass: a cycle whose waits are all over would never end.
 MOST_STEPS = 1000
@@ -191,6 +194,8 @@ class Firing:
         assert row["left_count"] == len(left), "the tokens are locked"
         for wait in written.waits:
             wait()
+        if self.status == "completed":
+            announce_end(self)
 
     def _run(self, entered: deque[Token]) -> None:
         while True:
@@ -341,6 +346,17 @@ class Firing:
         if problem:
             raise NodeError(self.instance, node, problem)
         self.variables, self._changed = merged, True
+
+
+def announce_end(firing: Firing) -> None:
+    """Write the outbox message about the end of an instance in the transaction that ends it."""
+    payload = {
+        "instance_id": firing.instance,
+        "workflow": firing.workflow.name,
+        "status": firing.status,
+        "variables": firing.variables,
+    }
+    outbox_message.put(firing.conn, topic=TOPIC, key=f"workflow_instance:{firing.instance}", payload=payload)
 
 
 def open_firing(

@@ -20,7 +20,7 @@ from importer.errors import (
 from importer.lease import storable
 from importer.settings import Settings
 from importer.workflow.definition import Workflow
-from importer.workflow.firing import ST, Firing, execute, open_firing, variables_problem
+from importer.workflow.firing import ST, Firing, announce_end, execute, open_firing, variables_problem
 from importer.workflow.marking import Token
 
 
@@ -226,6 +226,7 @@ def _stop(firing: Firing, status: str, *, node: str | None, error: str | None) -
     conn.execute(ST["cancel_approvals"], params)
     conn.execute(ST["stop"], params)
     firing.status = status
+    announce_end(firing)
     for row in gone:
         _event(firing, "cancelled", token=row["number"], node=row["node"])
 

@@ -51,3 +51,14 @@ select extract(epoch from least(
     ),
     (select min(lease_until) from rowlease.outbox_messages where status = 'delivering')
 ) - rowlease.clock())::float8 as seconds
+
+-- name: due
+-- How many messages could be claimed now, by their due time alone; no more than a thousand are counted.
+select count(*) as due
+from (
+    select
+    from rowlease.outbox_messages
+    where (status = 'pending' and priority = 2 and due_at <= rowlease.clock())
+        or (status = 'delivering' and lease_until < rowlease.clock())
+    limit 1000
+) as some

@@ -152,7 +152,7 @@ from claimed
 order by priority, due_at, created_at, id
 
 -- name: finish
--- These runs have succeeded; one that is not among the rows was lost before, and nothing of it is written.
+-- These runs have succeeded, and whose end is to be announced (asked for, or a trigger waits for it); one that is not among the rows was lost before, and nothing of it is written.
 update rowlease.task_runs as run
 set status = 'succeeded',
     fence = run.fence + 1,
@@ -166,7 +166,15 @@ from unnest(%(ids)s::bigint[], %(fences)s::bigint[], %(results)s::text[]) as end
 where run.id = ended.id
     and run.fence = ended.fence
     and run.status = 'running'
-returning run.id, run.announces
+returning
+    run.id,
+    run.announces or run.task_name = any (array(
+        select waiting.config ->> 'name'
+        from rowlease.triggers as waiting
+        where waiting.type = 'completed'
+            and waiting.status <> 'disabled'
+            and waiting.config ->> 'kind' = 'task'
+    )) as announces
 
 -- name: end_attempt
 -- Writes down how an attempt ended that left its run open.
@@ -309,7 +317,7 @@ set status = 'cancelled',
     last_error = %(error)s
 where id = %(id)s
     and status in ('pending', 'running')
-returning id, announces
+returning id
 
 -- name: retry
 -- A failed or cancelled run waits again with all its attempts; finished steps stay finished. No row: it is neither.
@@ -331,10 +339,18 @@ from rowlease.task_runs
 where id = %(id)s
 
 -- name: announces
--- Whether the end of a run is to be announced.
-select announces
-from rowlease.task_runs
-where id = %(id)s
+-- Whether the end of a run is to be announced: its caller asked for it, or a trigger waits for ends of its task.
+select
+    run.announces or exists (
+        select
+        from rowlease.triggers as waiting
+        where waiting.type = 'completed'
+            and waiting.status <> 'disabled'
+            and waiting.config ->> 'kind' = 'task'
+            and waiting.config ->> 'name' = run.task_name
+    ) as announces
+from rowlease.task_runs as run
+where run.id = %(id)s
 
 -- name: run
 -- One run as it may be seen (no holder), with why nobody runs it.

@@ -46,3 +46,14 @@ select extract(epoch from least(
     (select min(due_at) from rowlease.timer_jobs where status = 'pending' and priority = 2),
     (select min(lease_until) from rowlease.timer_jobs where status = 'processing')
 ) - rowlease.clock())::float8 as seconds
+
+-- name: due
+-- How many timers could be claimed now; no more than a thousand are counted.
+select count(*) as due
+from (
+    select
+    from rowlease.timer_jobs
+    where (status = 'pending' and priority = 2 and due_at <= rowlease.clock())
+        or (status = 'processing' and lease_until < rowlease.clock())
+    limit 1000
+) as some
