@@ -122,10 +122,10 @@ def _casts(column: FormColumn, locale: Locale, *, date_1904: bool) -> dict[Kind,
         case "decimal":
             return {
                 Kind.NUMBER: lambda v: numbers.decimals(v, precision, scale),
-                Kind.TEXT: lambda v: numbers.short_decimals(plain(v), precision, scale),
+                Kind.TEXT: lambda v: numbers.text_decimals(plain(v), precision, scale),
             }
         case "float":
-            return {Kind.NUMBER: numbers.floats, Kind.TEXT: lambda v: numbers.short_floats(plain(v))}
+            return {Kind.NUMBER: numbers.floats, Kind.TEXT: lambda v: numbers.text_floats(plain(v))}
         case "boolean":
             return {Kind.BOOL: lambda v: v == "true"}
         case _:

@@ -45,7 +45,7 @@ class NumberText:
         """A regular expression that Python and polars read alike."""
         grouped = f"|[0-9]{{1,3}}(?:{self._thousands}[0-9]{{3}})+" if self._thousands else ""
         mark = re.escape(self._locale.decimal)
-        return rf"^[+-]?(?:(?:[0-9]+{grouped})(?:{mark}[0-9]*)?|{mark}[0-9]+)(?:[eE][+-]?[0-9]{{1,9}})?$"
+        return rf"^[+-]?(?:(?:[0-9]+{grouped})(?:{mark}[0-9]*)?|{mark}[0-9]+)(?:[eE][+-]?0*[0-9]{{1,9}})?$"
 
     def plain(self, text: str) -> str | None:
         """Write a text's number as computers do (`1234.5`); none when it is no number in this locale."""

@@ -22,7 +22,7 @@ _SHORT = 16
 #: Below this power of ten a number in a text column is written with an exponent, as Excel does.
 _SMALLEST_PLAIN = -9
 
-GRAMMAR = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,9})?")
+GRAMMAR = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?0*[0-9]{1,9})?")
 _WRITTEN_OUT = re.compile(r"[+-]?[0-9]+(?:\.0*)?")
 _PLAIN_INTEGER = r"^(?:0|-?[1-9][0-9]{0,14})$"
 
@@ -102,7 +102,18 @@ def plain_integer_texts(values: pl.Series) -> pl.Series:
 
 def decimals(values: pl.Series, precision: int | None, scale: int) -> pl.Series:
     """Decimal(38, scale) of numbers that fit as written or as 15 digits, null for anything else."""
-    exact = _exact_decimals(values)
+    return _fitted(_exact_decimals(values), precision, scale)
+
+
+def text_decimals(values: pl.Series, precision: int | None, scale: int) -> pl.Series:
+    """As `decimals` for numbers typed as text, which keep all their digits; null where it is not sure."""
+    places = values.str.len_bytes() - values.str.find(".", literal=True) - 1
+    sure = (places.fill_null(0) <= _FRAME_SCALE) & ~values.str.contains("[eE]")
+    return _fitted(_where(values, sure).cast(pl.Decimal(38, _FRAME_SCALE), strict=False), precision, scale)
+
+
+def _fitted(exact: pl.Series, precision: int | None, scale: int) -> pl.Series:
+    """The numbers that fit into a column of this precision and scale, null for the others."""
     fits = exact
     if scale != _FRAME_SCALE:
         fits = exact.cast(pl.Decimal(38, scale), strict=False)
@@ -113,20 +124,15 @@ def decimals(values: pl.Series, precision: int | None, scale: int) -> pl.Series:
     return fits
 
 
-def short_decimals(values: pl.Series, precision: int | None, scale: int) -> pl.Series:
-    """As `decimals` for numbers typed as text: longer ones are left to the rule, which keeps all their digits."""
-    return decimals(_short(values), precision, scale)
-
-
-def short_floats(values: pl.Series) -> pl.Series:
-    """As `floats` for numbers typed as text: longer ones are left to the rule."""
-    read = _short(values).cast(pl.Float64, strict=False)
+def text_floats(values: pl.Series) -> pl.Series:
+    """Float64 nearest to numbers typed as text, with all their digits; null for anything else."""
+    read = values.cast(pl.Float64, strict=False)
     return _where(read, read.is_finite())
 
 
 def floats(values: pl.Series) -> pl.Series:
     """Float64 of numbers, null for anything that is not surely right."""
-    read = short_floats(values)
+    read = text_floats(_short(values))
     if read.null_count() == values.null_count():
         return read
     left = read.is_null() & values.is_not_null()
