@@ -23,7 +23,7 @@ class Limits:
     #: inflated bytes for one stored byte; real sheets stay under 60, an archive bomb reaches 1,032
     ratio: int = 250
     #: inflated bytes of a part up to which its ratio is not looked at (small parts of one repeated text are harmless)
-    ratio_from_bytes: int = 64 * MIB
+    ratio_from_bytes: int = 16 * MIB
     #: inflated bytes of a part that describes (content types, relationships, workbook, styles)
     description_bytes: int = 128 * MIB
     #: entries of the archive

@@ -83,7 +83,7 @@ class _Table:
             return head
         prefix = plain_prefix(head, match)
         self._parser.feed(head[: match.end()])
-        if prefix is not None and self._parser.depth == 1:
+        if prefix is not None and self._items.between:
             self._plain, self._prefix = True, prefix
         return head[match.end() :]
 
@@ -101,7 +101,7 @@ class _Table:
             texts = _plain_items(run, self._prefix, self._limits)
         if texts is None:
             self._feed(run)
-            if self._parser.depth != 1 or b"<!" in run or b"<?" in run:
+            if not self._items.between or b"<!" in run or b"<?" in run:
                 self._plain = False  # a comment or the like may hide where an item ends; the parser keeps the rest
         else:
             self._keep(pl.Series(self._items.taken(), dtype=pl.String))
@@ -172,6 +172,11 @@ class _ExactItems:
 
     def __len__(self) -> int:
         return len(self._texts)
+
+    @property
+    def between(self) -> bool:
+        """Whether the next byte is expected right inside the table, before or after an item."""
+        return self._path == ["sst"]
 
     def taken(self) -> list[str]:
         """Give the texts collected since the last call."""

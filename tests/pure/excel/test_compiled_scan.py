@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from importer.excel import open_workbook
 from importer.excel.compiled_scan import COMPILED, CompiledScanner
 from importer.excel.raw_cells import RawGrid, SheetCounts
+from importer.excel.workbook import PackageWorkbook
 from tests.pure.excel.scanning import HEAD, LIMITS, SEEDS, compiled, exactly, mutations
 from tests.workbooks import write_workbook
 
@@ -113,6 +114,7 @@ def test_a_workbook_gives_the_same_chunks_whichever_way_it_is_read(tmp_path: Pat
     path = write_workbook(tmp_path / "a.xlsx", rows, formats=["yyyy-mm-dd"], strings=["text", ""])
 
     with open_workbook(path) as workbook:
+        assert isinstance(workbook, PackageWorkbook)
         workbook._compiled, workbook._plain = how == "compiled", how != "exact"
         (chunk,) = workbook.chunks(workbook.sheets[0])
 
