@@ -12,6 +12,7 @@ im.faults(job)                              # which cells were wrong, and why
 This is the front door: everything public is named here, and nothing else is public.
 """
 
+from importer.alerts import Alert, alerts
 from importer.batch import (
     Arrivals,
     FormState,
@@ -151,6 +152,7 @@ from importer.workflow import (
 )
 
 __all__ = [
+    "Alert",
     "Approval",
     "ApprovalError",
     "Approvals",
@@ -226,6 +228,7 @@ __all__ = [
     "WorkflowError",
     "WorkflowNotFoundError",
     "WorkflowStateError",
+    "alerts",
     "answer",
     "approvals",
     "cancel",

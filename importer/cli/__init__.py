@@ -13,6 +13,7 @@ for_sender   template, faults --xlsx
 jobs         work jobs show faults cancel retry
 undo         undo
 tasks        tasks ...
+triggers     triggers ..., fire alerts
 workflow     workflow ..., approvals ...
 forms        forms ...
 database     migrate, db ...
@@ -28,7 +29,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 
-from importer.cli import database, for_sender, forms, jobs, tasks, undo, workbooks, workflow
+from importer.cli import database, for_sender, forms, jobs, tasks, triggers, undo, workbooks, workflow
 from importer.cli.arguments import parser
 from importer.errors import DatabaseError, ImporterError, LeaseLostError, StoreError, WorkbookError
 
@@ -83,6 +84,9 @@ def _command(arguments: argparse.Namespace) -> Callable[[argparse.Namespace], in
         "retry": jobs.retry,
         "undo": undo.run,
         "tasks": tasks.run,
+        "triggers": triggers.run,
+        "fire": triggers.fire,
+        "alerts": triggers.alerts,
         "workflow": workflow.run,
         "approvals": workflow.approvals,
         "forms": forms.run,

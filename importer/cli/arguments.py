@@ -44,6 +44,7 @@ def parser() -> argparse.ArgumentParser:
     _work(commands)
     _jobs(commands)
     _tasks(commands)
+    _triggers(commands)
     workflow_arguments.add(commands)
     _forms(commands)
     _database(commands)
@@ -229,6 +230,32 @@ def _tasks(commands: _Commands[argparse.ArgumentParser]) -> None:
         action = _add(actions, name, summary)
         action.add_argument("run", type=int, metavar="RUN", help="number of the run")
         _json(action)
+
+
+def _triggers(commands: _Commands[argparse.ArgumentParser]) -> None:
+    triggers = _add(commands, "triggers", "list, show, put, enable, disable and remove triggers")
+    actions = triggers.add_subparsers(title="actions", dest="action", metavar="ACTION")
+    triggers.set_defaults(action="list", json=False)
+    _json(_add(actions, "list", "list triggers (the default)"))
+    put = _add(actions, "put", "write triggers from a file", "One that is there under its name is changed.")
+    put.add_argument("file", type=Path, metavar="FILE", help="YAML or JSON: one trigger, or a list of them")
+    _json(put)
+    for name, summary in (
+        ("show", "show one trigger and its newest firings"),
+        ("enable", "switch a trigger on"),
+        ("disable", "switch a trigger off; what it started goes on"),
+        ("remove", "remove a trigger with its memory of what fired"),
+    ):
+        action = _add(actions, name, summary)
+        action.add_argument("trigger", metavar="TRIGGER", help="its name")
+        _json(action)
+
+    fire = _add(commands, "fire", "say that something happened; triggers of this event fire")
+    fire.add_argument("event", metavar="EVENT", help="its name")
+    fire.add_argument("--payload", metavar="JSON", help="what came with it")
+    fire.add_argument("--key", metavar="TEXT", help="a name of your own: with the same one each trigger fires once")
+    _json(fire)
+    _json(_add(commands, "alerts", "list what is wrong now; exit code 1 when anything is"))
 
 
 def _task_modules(command: argparse.ArgumentParser) -> None:
