@@ -1,4 +1,8 @@
-"""The importer as a Dagster resource: where the database, the store and the inbox are, and an open database."""
+"""The importer as a Dagster resource: where the database, the store and the inbox are, and an open database.
+
+A setting that cannot be used is an `importer.SettingsError` that names its variable, a database that cannot be reached
+an `importer.DatabaseError` that names the address without its password.
+"""
 
 import dataclasses
 import threading
@@ -12,11 +16,7 @@ import importer as im
 
 
 class Importer(ConfigurableResource[Any]):
-    """Where imports go to and come from. What is left empty is read from the environment (`rowlease --help`).
-
-    Raises `importer.SettingsError` naming the variable, or `importer.DatabaseError` naming the address without its
-    password, when it is first used.
-    """
+    """Where imports go to and come from; what is left empty is read from the environment."""
 
     database_url: str | None = Field(
         default=None,

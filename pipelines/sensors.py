@@ -38,8 +38,9 @@ OPEN = (
     DagsterRunStatus.CANCELING,
 )
 
-#: Runs whose worker may be gone without anybody saying so.
-MAY_BE_LOST = (DagsterRunStatus.STARTING, DagsterRunStatus.STARTED, DagsterRunStatus.CANCELING)
+#: Runs whose worker may be gone without anybody saying so. One that is starting may just be slow; Dagster's own
+#: monitoring gives it a time.
+MAY_BE_LOST = (DagsterRunStatus.STARTED, DagsterRunStatus.CANCELING)
 
 #: Asset jobs that do nothing but import, so that a run of theirs without a lease is a run that does nothing.
 ONLY_IMPORT = frozenset({PROCESS_IMPORTS, IMPORT_WORKBOOK})
@@ -107,7 +108,7 @@ def lost_runs(context: SensorEvaluationContext, importer: Importer) -> SensorRes
             continue
         since = dt.datetime.fromisoformat(seen.get(run.run_id, leases.now.isoformat()))
         idle = run.job_name in ONLY_IMPORT and leases.now - since >= importer.settings().imports.lease
-        if lease.ran_out or idle:
+        if (lease.ran_out or idle) and _is_open(context.instance, run):
             _end(context.instance, run, "its lease ran out" if lease.ran_out else "it held no lease for a lease's time")
             context.log.error(f"run {run.run_id} of {run.job_name} is lost")
             lost.append(run.run_id)
@@ -171,6 +172,12 @@ def _is_ours(run: DagsterRun, context: SensorEvaluationContext) -> bool:
     """Whether the run is of this code location: leases of another one stand in another database."""
     origin, ours = run.remote_job_origin, context.code_location_origin
     return origin is None or ours is None or origin.location_name == ours.location_name
+
+
+def _is_open(instance: DagsterInstance, run: DagsterRun) -> bool:
+    """Whether the run is still what it was when it was read: it may have ended by itself meanwhile."""
+    now = instance.get_run_by_id(run.run_id)
+    return now is not None and now.status == run.status
 
 
 def _end(instance: DagsterInstance, run: DagsterRun, why: str) -> None:

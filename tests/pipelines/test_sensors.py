@@ -198,7 +198,7 @@ def test_a_run_whose_lease_ran_out_is_reported_failed(
     [
         ("process_imports", DagsterRunStatus.STARTED, DagsterRunStatus.FAILURE),
         ("import_workbook", DagsterRunStatus.STARTED, DagsterRunStatus.FAILURE),
-        ("process_imports", DagsterRunStatus.STARTING, DagsterRunStatus.FAILURE),
+        ("process_imports", DagsterRunStatus.STARTING, DagsterRunStatus.STARTING),
         ("process_imports", DagsterRunStatus.CANCELING, DagsterRunStatus.CANCELED),
         ("users_own_job", DagsterRunStatus.STARTED, DagsterRunStatus.STARTED),
         ("process_imports", DagsterRunStatus.NOT_STARTED, DagsterRunStatus.NOT_STARTED),
