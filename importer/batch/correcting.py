@@ -29,8 +29,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from importer import import_chain
-from importer.batch.apply import Batch, FaultRow, Outcome, Plan, apply, batches
+from importer.batch.apply import apply
 from importer.batch.importing import Importing, StoppedError
+from importer.batch.lookups import looked_up
+from importer.batch.plan import Batch, FaultRow, Outcome, Plan, batches
 from importer.batch.undoing import CHANGED
 from importer.db import Connection
 from importer.forms.stamped import origins, stamp_of
@@ -89,7 +91,8 @@ class Correcting(Importing):
 
     def _match_batch(self, batch: Batch, jobs: list[int] | None, conn: Connection) -> None:
         lock(conn, self.plan.target)
-        match_rows(conn, self.plan.target, self.plan.encode(batch.accepted), job_id=self.lease.id, jobs=jobs)
+        found, _ = looked_up(conn, self.plan, batch)
+        match_rows(conn, self.plan.target, self.plan.encode(found.accepted), job_id=self.lease.id, jobs=jobs)
 
     def _known(self, conn: Connection, jobs: list[int] | None) -> _Known:
         parent = self.work.parent_id

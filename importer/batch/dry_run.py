@@ -15,9 +15,10 @@ from pathlib import Path
 
 import polars as pl
 
-from importer.batch.apply import FaultRow, Plan, apply, batches
+from importer.batch.apply import apply
 from importer.batch.importing import CHUNK_ROWS
 from importer.batch.opened import opened
+from importer.batch.plan import FaultRow, Plan, batches
 from importer.db import Connection, Database, repeat_on_conflict
 from importer.forms import FAULT_SCHEMA, CheckedChunk, CheckReport, Form, Reading, SeenKeys, read_rows
 from importer.settings import Settings
@@ -63,10 +64,19 @@ def check(
         faults=_together(FAULT_SCHEMA, [chunk.faults for chunk in chunks]),
         rows=sum(len(chunk.rows) for chunk in chunks),
         left_out=reading.left_out,
-        not_checked=() if db is not None else NEEDS_THE_TABLE,
+        not_checked=() if db is not None else _needs_the_table(form),
         seconds=time.monotonic() - began,
         path=file,
     )
+
+
+def _needs_the_table(form: Form) -> tuple[str, ...]:
+    looked_up = [
+        f"the column {column.name}, which is looked up in {column.lookup.table}"
+        for column in form.columns
+        if column.lookup is not None
+    ]
+    return (*NEEDS_THE_TABLE, *looked_up)
 
 
 def _alone(reading: Reading, form: Form) -> list[CheckedChunk]:

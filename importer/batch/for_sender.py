@@ -15,16 +15,24 @@ from importer.forms.template import template as template_of
 from importer.import_job import Job
 from importer.sender import Marked, write_template
 from importer.store import Store
+from importer.target import Target, names
+
+#: Names of a lookup that a dropdown offers.
+_MOST_CHOICES = 5_000
 
 
 def template(form: Form, path: str | os.PathLike[str], *, db: Database | None = None) -> Path:
     """Write an empty workbook for senders, with the form's version in its hidden stamp when the database has the form.
 
+    Columns that are looked up get a dropdown of what may be chosen now.
+
     `form.template(path)` does the same without a database.
     """
     with database_of(db) as database, database.connection() as conn:
         version = import_chain.version_of(conn, name=form.name, digest=form.digest)
-    write_template(path, template_of(form, version=version))
+        target = Target.of(form.to_dict())
+        choices = {column.name: names(conn, column, limit=_MOST_CHOICES) for column in target.looked_up}
+    write_template(path, template_of(form, version=version, choices=choices))
     return Path(path)
 
 

@@ -18,8 +18,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from importer import import_chain, import_job
-from importer.batch.apply import Batch, FaultRow, Outcome, Plan, apply, batches
+from importer.batch.apply import apply
 from importer.batch.opened import opened
+from importer.batch.plan import Batch, FaultRow, Outcome, Plan, batches
 from importer.batch.writer import Apply, At, RefuseAllError, Writer
 from importer.db import Connection, Database, repeat_on_conflict
 from importer.display import count
@@ -155,6 +156,8 @@ class Importing:
                     yield batch.part(max(0, self.work.cursor - batch.start), len(batch))
 
     def _encoded(self, batch: Batch) -> Batch:
+        if self.plan.target.looked_up:
+            return batch  # its values are known only to the transaction
         rows = self.plan.encode(batch.accepted)
         rows.encode()
         return dataclasses.replace(batch, encoded=rows)

@@ -9,11 +9,11 @@ from typing import Literal, overload
 import polars as pl
 
 from importer import import_chain, import_job
-from importer.batch.apply import FaultRow, Plan, batches
 from importer.batch.door import database_of, id_of
 from importer.batch.here import claim_here, run_here
 from importer.batch.importing import CHUNK_ROWS
 from importer.batch.opened import opened
+from importer.batch.plan import FaultRow, Plan, batches
 from importer.batch.undoing import take_back_batch
 from importer.batch.writer import At
 from importer.db import Database, repeat_on_conflict

@@ -20,9 +20,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from importer import import_chain, import_job
-from importer.batch.apply import Batch, FaultRow, Outcome, Plan
 from importer.batch.importing import Importing
+from importer.batch.plan import Batch, FaultRow, Outcome, Plan
 from importer.batch.writer import Writer
 from importer.db import Connection
 from importer.errors import WorkbookError
@@ -76,10 +78,11 @@ def take_back_batch(
     numbers = [int(row) for row in batch.rows]
     if not exists(conn, plan.target):
         return Outcome(success=0, failed=0, skipped=len(batch), faults=())
-    rows = batch.encoded or plan.encode(batch.accepted)
+    looked_up = [column.name for column in plan.target.looked_up]
+    blank = batch.accepted.with_columns(pl.lit(None, dtype=pl.String).alias(name) for name in looked_up)
+    rows = batch.encoded or plan.encode(blank)
     # First what was updated: a row of this job that this job updated later is compared as it was put in.
     restored = restore_rows(conn, plan.target, job_id=parent, rows=numbers)
-    looked_up = [column.name for column in plan.target.columns if column.is_looked_up]
     taken = take_rows(conn, plan.target, rows, job_id=parent, stage_id=plan.job_id, but=looked_up, copying=copying)
     told = {**dict.fromkeys(restored.kept, _CHANGED_UPDATE), **dict.fromkeys(taken.kept, _CHANGED_ROW)}
     faults: list[FaultRow] = [(row, "", CHANGED, None, told[row], 0) for row in sorted(told)]

@@ -31,7 +31,8 @@ from functools import partial
 from typing import Literal, Protocol, Self, TypeVar
 
 from importer import import_job
-from importer.batch.apply import Batch, Outcome, Plan, apply
+from importer.batch.apply import apply
+from importer.batch.plan import Batch, Outcome, Plan
 from importer.db import Connection, Database, database_error, errors, repeat_on_conflict
 from importer.errors import DatabaseUnavailableError
 from importer.lease import Lease, fenced, renew

@@ -28,7 +28,7 @@ rows x 12 columns is typed and checked in about 25 ms of one core; to look at ea
 """
 
 from importer.forms.check_report import CheckReport
-from importer.forms.form import COLUMN_TYPES, ColumnType, Form, FormColumn, Locale
+from importer.forms.form import COLUMN_TYPES, ColumnType, Form, FormColumn, Locale, Lookup
 from importer.forms.header import Header
 from importer.forms.left_out import LeftOut
 from importer.forms.reading import FAULT_SCHEMA, CheckedChunk, Reading, read_rows
@@ -45,6 +45,7 @@ __all__ = [
     "Header",
     "LeftOut",
     "Locale",
+    "Lookup",
     "Reading",
     "SeenKeys",
     "read_rows",

@@ -8,7 +8,7 @@ from decimal import Decimal, InvalidOperation
 
 import polars as pl
 
-from importer.forms.form import COLUMN_TYPES, DEFAULT_SCALE, MAX_PRECISION, ColumnType, FormColumn, RuleValue
+from importer.forms.form import COLUMN_TYPES, DEFAULT_SCALE, MAX_PRECISION, ColumnType, FormColumn, Lookup, RuleValue
 from importer.forms.labels import nearest
 from importer.forms.moment_text import LONGEST, duration_from_text, duration_text, format_problem
 from importer.forms.numbers import decimal_places, shortest
@@ -48,8 +48,6 @@ def read_column(raw: object, position: int, problems: Problems) -> FormColumn | 
         return None
     where = f"column {raw.get('name', position)}: "
     problems.unknown_keys(raw, COLUMN_KEYS, where)
-    if "lookup" in raw:
-        problems.add(f"{where}lookup is not supported yet")
     on_blank = problems.word(raw, "on_blank", ("keep", "clear"), where)
     name = problems.text(raw, "name", where, needed=True)
     kind = _type(raw, where, problems)
@@ -69,8 +67,43 @@ def read_column(raw: object, position: int, problems: Problems) -> FormColumn | 
         required=required,
         unique=unique,
         on_blank=on_blank,
+        lookup=_lookup(raw, where, problems),
         **_limits(raw, kind, where, problems),  # type: ignore[arg-type]  # each was read by its kind there
     )
+
+
+#: Keys that judge a cell: of a looked-up one the table is the judge.
+_NOT_WITH_LOOKUP = ("min", "max", "choices", "max_length", "pattern", "formats")
+
+
+def _lookup(raw: Mapping[str, object], where: str, problems: Problems) -> Lookup | None:
+    lookup = raw.get("lookup")
+    if lookup is None:
+        return None
+    if not isinstance(lookup, Mapping):
+        problems.add(f"{where}lookup must be a mapping of table, match and take, not {lookup!r}")
+        return None
+    inside = f"{where}lookup: "
+    problems.unknown_keys(lookup, ("table", "match", "take", "create"), inside)
+    table, match, take = (problems.text(lookup, key, inside, needed=True) for key in ("table", "match", "take"))
+    create = problems.flag(lookup, "create", inside)
+    for key in _NOT_WITH_LOOKUP:
+        if key in raw:
+            problems.add(f"{where}{key} does not go with lookup: what is in the table may be chosen")
+    if table is None or match is None or take is None:
+        return None
+    if table.count(".") > 1 or not all(table.split(".")):
+        problems.add(f'{inside}table must be "table" or "schema.table", not {table!r}')
+    for name in (*table.split("."), match, take):
+        problems.identifier(name, inside)
+    return Lookup(table=table, match=match, take=take, create=create)
+
+
+def _write_lookup(lookup: Lookup | None) -> dict[str, object] | None:
+    if lookup is None:
+        return None
+    plain: dict[str, object] = {"table": lookup.table, "match": lookup.match, "take": lookup.take}
+    return plain | ({"create": True} if lookup.create else {})
 
 
 def write_column(column: FormColumn) -> dict[str, object]:
@@ -89,6 +122,7 @@ def write_column(column: FormColumn) -> dict[str, object]:
         "formats": list(column.formats),
         "precision": column.precision,
         "scale": column.scale,
+        "lookup": _write_lookup(column.lookup),
         "on_blank": column.on_blank if column.on_blank != "keep" else None,
     }
     return plain | {k: v for k, v in optional.items() if v is not None and v is not False and v != []}

@@ -6,6 +6,7 @@ may stand in one, and how a bad one is refused, is in `definition`.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from collections.abc import Mapping
@@ -45,6 +46,19 @@ _FRAME_TYPES: dict[str, pl.DataType] = {
 
 
 @dataclass(frozen=True, kw_only=True)
+class Lookup:
+    """Where a column's value is looked up: the sheet holds a natural key, the table gets what stands beside it."""
+
+    #: `table` or `schema.table`.
+    table: str
+    #: Column that holds what the sheet says, and column whose value goes into the form's table.
+    match: str
+    take: str
+    #: Make a row for what is not there, in the transaction of the rows that name it.
+    create: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class FormColumn:
     """One column of a form: how it is found in the sheet, what its cells become, and which rules they keep."""
 
@@ -74,10 +88,19 @@ class FormColumn:
     scale: int | None = None
     #: What a blank cell does to the value that an update finds: `keep` leaves it, `clear` takes it away.
     on_blank: str = "keep"
+    #: The value is looked up; `type` is that of the value that is taken, the sheet's cells are text.
+    lookup: Lookup | None = None
+
+    @property
+    def as_read(self) -> FormColumn:
+        """The column as its cells are read: text, where the value is looked up."""
+        return self if self.lookup is None else dataclasses.replace(self, type="text", lookup=None)
 
     @property
     def frame_type(self) -> pl.DataType:
-        """The polars type of the column in a checked frame."""
+        """The polars type of the column in a checked frame; text where the value is looked up."""
+        if self.lookup is not None:
+            return _FRAME_TYPES["text"]
         if self.type == "decimal":
             return pl.Decimal(MAX_PRECISION, self.frame_scale)
         return _FRAME_TYPES[self.type]

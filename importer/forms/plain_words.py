@@ -46,6 +46,8 @@ _SETS = {
 
 def words(column: FormColumn) -> str:
     """What goes into a cell of the column, in a few words."""
+    if column.lookup is not None:
+        return "a name that is known"
     if column.type == "decimal" and column.scale:
         return f"a number with up to {_counted(column.scale, 'decimal place')}"
     return _WORDS[column.type]
@@ -56,15 +58,12 @@ def rules(column: FormColumn, form: Form) -> tuple[str, ...]:
     said: list[str] = []
     if column.required:
         said.append("Required: the cell may not be blank.")
-    least, most = (None if value is None else spelled(value) for value in (column.minimum, column.maximum))
-    if least is not None and most is not None:
-        said.append(f"From {least} to {most}.")
-    elif least is not None:
-        said.append(f"At least {least}.")
-    elif most is not None:
-        said.append(f"At most {most}.")
+    said += _bounds(column)
     if column.choices:
         said.append(f"One of: {_choices(column.choices)}.")
+    if column.lookup is not None:
+        made = " one that is not known yet is added" if column.lookup.create else " one that is not is refused"
+        said.append(f"Must be known in {column.lookup.table.replace('_', ' ')};{made}.")
     if column.max_length is not None:
         said.append(f"At most {_counted(column.max_length, 'character')}.")
     if column.pattern is not None:
@@ -81,13 +80,22 @@ def rules(column: FormColumn, form: Form) -> tuple[str, ...]:
     return tuple(said)
 
 
+def _bounds(column: FormColumn) -> list[str]:
+    least, most = (None if value is None else spelled(value) for value in (column.minimum, column.maximum))
+    if least is not None and most is not None:
+        return [f"From {least} to {most}."]
+    if least is not None:
+        return [f"At least {least}."]
+    return [] if most is None else [f"At most {most}."]
+
+
 def example(column: FormColumn) -> str:
     """A value that keeps the column's rules, as far as they have plain words; nothing when none is known."""
     if column.choices:
         return spelled(column.choices[0])
     if column.pattern is not None:
         return (_read_pattern(column.pattern) or ("", ""))[1]
-    if column.type == "text":
+    if column.type == "text" or column.lookup is not None:
         return ""
     if column.minimum is not None or column.maximum is not None:
         return spelled(_between(column.minimum, column.maximum))

@@ -105,7 +105,7 @@ class Reading:
             if not self._older:
                 raise
             raise WorkbookError(error.reason, f"{error}; {refused_template(self._older)}") from error
-        self._typers = {c.name: ColumnTyper(c, form.locale, date_1904=workbook.date_1904) for c in form.columns}
+        self._typers = {c.name: ColumnTyper(c.as_read, form.locale, date_1904=workbook.date_1904) for c in form.columns}
         self._rules = Rules(form)
         self._fill = MergedFill(
             merged if form.merged == "fill" else (), self.header.columns.values(), below=self.header.row

@@ -41,14 +41,14 @@ def template(
 def _column(column: FormColumn, form: Form, live: tuple[RuleValue, ...]) -> TemplateColumn:
     return TemplateColumn(
         title=column.title,
-        type=column.type,
+        type=column.as_read.type,
         required=column.required,
         words=words(column),
         rules=rules(column, form),
         example=example(column),
         minimum=column.minimum,
         maximum=column.maximum,
-        choices=column.choices or live,
+        choices=column.choices or (live if column.lookup is None or not column.lookup.create else ()),
         max_length=column.max_length,
         scale=column.scale,
     )

@@ -23,6 +23,7 @@ conflict` cost 2x of a plain COPY, so only forms with a key or a unique column p
 from importer.target.compare import compare
 from importer.target.describe import columns_as_form
 from importer.target.load import Clash, Loaded, Refused, Rows, load
+from importer.target.lookup import create_missing, find, names
 from importer.target.match import match_rows, unmatched
 from importer.target.table import Target, TargetColumn, count_rows, create, delete_rows, exists, lock
 from importer.target.take_rows import Taken, take_rows
@@ -41,12 +42,15 @@ __all__ = [
     "compare",
     "count_rows",
     "create",
+    "create_missing",
     "delete_rows",
     "exists",
+    "find",
     "forget_before_images",
     "load",
     "lock",
     "match_rows",
+    "names",
     "restore_rows",
     "take_rows",
     "unmatched",

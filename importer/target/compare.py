@@ -7,6 +7,7 @@ from typing import Any
 
 from importer.db import Connection, statements
 from importer.errors import TargetError
+from importer.target.lookup import lookup_problems
 from importer.target.table import TYPES, Target, TargetColumn, identifiers
 
 _ST = statements("target")
@@ -51,6 +52,7 @@ def compare(conn: Connection, target: Target) -> None:
         *_our_columns(columns),
         *_foreign_columns(target, columns),
         *_keys(target, indexes),
+        *(problem for column in target.looked_up for problem in lookup_problems(conn, column)),
         *(
             f"the constraint {row['name']} is deferrable, and a form with a key or unique columns cannot be imported "
             "beside it (PostgreSQL's on conflict refuses); drop it and add it again without deferrable"
@@ -77,7 +79,7 @@ def _columns(target: Target, columns: Mapping[str, Mapping[str, Any]]) -> list[s
         if there["generated"]:
             problems.append(f"the column {column.name} is computed by the database and cannot be imported")
             continue
-        misfit = _misfit(column, there)
+        misfit = None if column.lookup is not None else _misfit(column, there)
         if misfit:
             problems.append(f"the column {column.name} is {there['shown']}, which cannot hold {misfit}")
         if there["not_null"] and not column.required:

@@ -41,8 +41,8 @@ class TargetColumn:
     choices: tuple[str, ...] | None = None
     #: What a blank does to the value that an update finds: keep, clear.
     on_blank: str = "keep"
-    #: Whether its value is looked up in another table.
-    is_looked_up: bool = False
+    #: Where its value is looked up, when it is: table, match, take, create.
+    lookup: Mapping[str, Any] | None = None
 
     @property
     def sql_type(self) -> str:
@@ -82,7 +82,7 @@ class Target:
                 max=c.get("max"),
                 choices=tuple(str(v) for v in c["choices"]) if c.get("choices") else None,
                 on_blank=c.get("on_blank", "keep"),
-                is_looked_up="lookup" in c,
+                lookup=c.get("lookup"),
             )
             for c in definition["columns"]
         )
@@ -108,6 +108,11 @@ class Target:
     def column_list(self) -> sql.Composed:
         """The form's columns for a statement, in the form's order."""
         return identifiers([c.name for c in self.columns])
+
+    @property
+    def looked_up(self) -> tuple[TargetColumn, ...]:
+        """The columns whose values are looked up."""
+        return tuple(column for column in self.columns if column.lookup is not None)
 
     @property
     def unique_sets(self) -> tuple[tuple[str, ...], ...]:

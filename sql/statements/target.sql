@@ -144,12 +144,14 @@ where i.source_row is null
 order by s.source_row
 
 -- name: clashes
--- For rows that were not inserted: the row that has the same values in one set of columns.
+-- For rows that were not inserted: the row that has the same values in one set of columns. A later row of the same sheet
+-- turned none away, whether it came with the same batch or not.
 select s.source_row, t.import_job_id as job_id, t.source_row as first_row, t.ctid::text as place
 from {stage} as s
 join {table} as t
     on {match}
 where s.source_row = any(%(rows)s)
+    and (t.import_job_id = s.import_job_id and t.source_row > s.source_row) is not true
 order by s.source_row
 
 -- name: insert_one
@@ -311,3 +313,31 @@ where t.import_job_id <> %(job_id)s
             and m.in_job = t.import_job_id
             and m.in_row = t.source_row
     )
+
+-- name: look_up
+-- What stands beside each of these values in another table; all of it where a value stands there more than once.
+select t.{named}::text as value, array_agg(t.{taken}::text order by t.{taken}) as taken
+from {table} as t
+where t.{named}::text = any(%(values)s::text[])
+    and t.{taken} is not null
+group by t.{named}::text
+
+-- name: lock_lookup
+-- One import at a time makes what is missing in a table that is looked up; held until the transaction ends.
+select pg_advisory_xact_lock(hashtextextended('rowlease lookup ' || %(table)s, 0))
+
+-- name: create_looked_up
+-- Makes a row for each value; all other columns take their defaults.
+insert into {table} ({named})
+select distinct made.value
+from unnest(%(values)s::text[]) as made (value)
+order by made.value
+on conflict do nothing
+
+-- name: names
+-- What may be looked up.
+select distinct t.{named}::text as value
+from {table} as t
+where t.{named} is not null
+order by 1
+limit %(limit)s

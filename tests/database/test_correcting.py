@@ -193,7 +193,7 @@ def sheets() -> st.SearchStrategy[list[tuple[str, int, bool]]]:
 
 
 @settings(
-    max_examples=int(os.environ.get("ROWLEASE_SOAK_ROUNDS", 80)) // 10,
+    max_examples=int(os.environ.get("ROWLEASE_SOAK_ROUNDS", "80")) // 10,
     deadline=None,
     phases=[Phase.explicit, Phase.generate],  # a failure is told by its seed; shrinking would take minutes
     suppress_health_check=[HealthCheck.function_scoped_fixture],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Iterable
 from decimal import Decimal
 from pathlib import Path
@@ -203,3 +204,113 @@ def test_without_the_right_to_update_no_row_is_touched(db: Database, conn: Conne
         conn.execute("reset role")
         conn.execute("drop owned by reader_only")
         conn.execute("drop role reader_only")
+
+
+FIRM = {"name": "note", "title": "Note", "type": "integer", "lookup": {"table": "firms", "match": "name", "take": "id"}}
+
+
+def with_firm(**lookup: object) -> Form:
+    """Give the form whose column `note` is looked up in firms."""
+    columns = [c for c in DEFINITION["columns"] if c["name"] != "note"]
+    return form(columns=[*columns, {**FIRM, "lookup": {**FIRM["lookup"], **lookup}}])  # type: ignore[dict-item]
+
+
+@pytest.fixture
+def firms(conn: Connection) -> Connection:
+    """Give a connection to a database with a table of firms, two of which share a name."""
+    conn.execute("create table firms (id serial primary key, name text)")
+    conn.execute("insert into firms (name) values ('Alpha'), ('Beta'), ('Twin'), ('Twin')")
+    return conn
+
+
+def test_a_value_is_looked_up(db: Database, firms: Connection, tmp_path: Path) -> None:
+    """The table gets what stands beside the name; a blank stays blank."""
+    rows = [row("A", note="Beta"), row("B", note="Alpha"), row("C", note=None)]
+
+    job = imported(db, tmp_path / "a.xlsx", rows, with_firm(), batch_rows=2)
+
+    assert job.status == "success"
+    assert [found[3] for found in there(firms)] == [2, 1, None]
+
+
+def test_what_is_not_found_or_not_single_names_the_candidates(db: Database, firms: Connection, tmp_path: Path) -> None:
+    """Both are faults of the cell: the nearest names, and what stands there more than once."""
+    rows = [row("A", note="Alpa"), row("B", note="Twin"), row("C", note="Beta")]
+    path = workbook(tmp_path / "a.xlsx", rows)
+
+    report = im.check(path, with_firm(), db=db)
+    job = im.import_workbook(path, with_firm(), db=db, progress=False)
+
+    found = im.faults(job, db=db)
+    assert found.select("source_row", "column", "rule", "value").rows() == [
+        (2, "note", "lookup", "Alpa"), (3, "note", "lookup", "Twin"),
+    ]  # fmt: skip
+    assert 'nearest: "Alpha"' in found["message"][0]
+    assert '"3", "4"' in found["message"][1]
+    assert found.equals(report.faults)
+    assert [kept[:1] for kept in there(firms)] == [("C",)]
+
+
+def test_what_is_missing_is_made_in_the_same_transaction(db: Database, firms: Connection, tmp_path: Path) -> None:
+    """`create: true` makes each missing name once; a check makes none."""
+    rows = [row("A", note="New"), row("B", note="New"), row("C", note="Beta")]
+    path = workbook(tmp_path / "a.xlsx", rows)
+    assert im.check(path, with_firm(create=True), db=db).is_clean
+
+    job = im.import_workbook(path, with_firm(create=True), db=db, progress=False)
+
+    assert job.status == "success"
+    assert firms.execute("select count(*) as n from firms where name = 'New'").fetchall() == [{"n": 1}]
+    ids = [found[3] for found in there(firms)]
+    assert ids[0] == ids[1]
+
+
+def test_a_name_that_cannot_be_made_is_a_fault(db: Database, firms: Connection, tmp_path: Path) -> None:
+    """PostgreSQL's refusal is told at the cell, and the other rows go in."""
+    firms.execute("alter table firms add constraint short check (char_length(name) < 6)")
+
+    job = imported(
+        db, tmp_path / "a.xlsx", [row("A", note="Much too long"), row("B", note="Beta")], with_firm(create=True)
+    )
+
+    assert im.faults(job, db=db)["rule"].to_list() == ["lookup"]
+    assert (job.success_rows, job.failed_rows) == (1, 1)
+
+
+def test_a_lookup_that_is_not_there_is_refused_before_any_row(db: Database, tmp_path: Path) -> None:
+    """No such table, no such column: one clear error."""
+    with pytest.raises(im.TargetError, match="firms, which does not exist"):
+        imported(db, tmp_path / "a.xlsx", [row("A")], with_firm())
+
+
+def test_looked_up_rows_are_undone_and_corrected(db: Database, firms: Connection, tmp_path: Path) -> None:
+    """A correction knows rows by what was taken; an undo takes them back though a firm was renamed since."""
+    first = imported(db, tmp_path / "a.xlsx", [row("A", note="Beta"), row("B", note="Nobody")], with_firm())
+    rows = [row("B", note="Alpha"), row("A", note="Beta")]
+    second = imported(db, tmp_path / "b.xlsx", rows, with_firm(), corrects=first)
+    assert (second.success_rows, second.skipped_rows) == (1, 1)
+    firms.execute("update firms set name = 'Renamed' where name = 'Beta'")
+
+    for job in (second, first):
+        assert im.undo(job, db=db, progress=False).failed_rows == 0
+
+    assert there(firms) == []
+
+
+def test_a_check_without_a_database_names_what_it_could_not_look_up(tmp_path: Path) -> None:
+    """The rule that needs the table is named."""
+    report = im.check(workbook(tmp_path / "a.xlsx", [row("A", note="x")]), with_firm())
+
+    assert report.is_clean
+    assert any("looked up in firms" in rule for rule in report.not_checked)
+
+
+@pytest.mark.usefixtures("firms")
+def test_a_template_offers_what_may_be_looked_up(db: Database, tmp_path: Path) -> None:
+    """Its dropdown has the names that the table has now."""
+    path = im.template(with_firm(), tmp_path / "t.xlsx", db=db)
+
+    cells = im.read_cells(path, sheet="Site report").filter(kind="text")["value"].to_list()
+    assert "Note" in cells
+    with zipfile.ZipFile(path) as package:
+        assert b"Alpha,Beta,Twin" in package.read("xl/worksheets/sheet1.xml")

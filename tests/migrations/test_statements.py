@@ -37,6 +37,8 @@ FILLED: dict[str, sql.Composable] = {
     "differs": sql.SQL("(t.day, t.cost) is distinct from (s.day, s.cost)"),
     "changes": sql.SQL("day = s.day, cost = s.cost"),
     "waiting_runs": sql.SQL(""),
+    "named": sql.Identifier("site_code"),
+    "taken": sql.Identifier("day"),
     "same": sql.SQL("(t.day, t.cost) is not distinct from (s.day, s.cost)"),
     "unchanged": sql.SQL("(t.day, t.cost) is not distinct from (a.day, a.cost)"),
 }

@@ -167,10 +167,31 @@ def test_an_update_needs_a_key() -> None:
     assert [p for p in _problems({"on_clash": "update", "key": []}) if "update needs a key" in p]
 
 
-@pytest.mark.parametrize("column", [{"lookup": {"table": "firms"}}], ids=str)
-def test_what_comes_later_of_a_column_is_refused(column: Mapping[str, object]) -> None:
-    """The same for keys of columns."""
-    assert [p for p in _column_problems(column) if "not supported yet" in p]
+def test_a_form_keeps_its_lookups() -> None:
+    """A lookup comes back from plain data as it went in; its cells are read as text."""
+    lookup = {"table": "firms", "match": "name", "take": "id"}
+    form = Form.from_dict(
+        {**SITE_REPORT, "columns": [{"name": "firm", "type": "integer", "lookup": lookup}], "key": []}
+    )
+
+    assert form.to_dict()["columns"] == [{"name": "firm", "type": "integer", "lookup": lookup}]
+    assert form.columns[0].as_read.type == "text"
+    assert Form.from_dict(form.to_dict()) == form
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        ({"lookup": "firms"}, "lookup must be a mapping"),
+        ({"lookup": {"table": "firms"}}, "match is missing"),
+        ({"lookup": {"table": "a.b.c", "match": "n", "take": "id"}}, "schema.table"),
+        ({"lookup": {"table": "f", "match": "n", "take": "id", "creates": True}}, 'unknown key "creates"'),
+        ({"lookup": {"table": "f", "match": "n", "take": "id"}, "choices": ["a"]}, "does not go with lookup"),
+    ],
+)
+def test_a_lookup_that_says_too_little_is_refused(column: Mapping[str, object], said: str) -> None:
+    """Table, match and take are needed; what may be chosen is what is in the table."""
+    assert [p for p in _column_problems(column) if said in p]
 
 
 @pytest.mark.parametrize(
