@@ -89,7 +89,9 @@ def _environment(db: im.Database, home: Path) -> dict[str, str]:
     shutil.copyfile(ROOT / "dagster.yaml", home / "dagster.yaml")
     settings = db.settings
     if isinstance(settings.inbox, Path):
-        settings.inbox.mkdir(parents=True, exist_ok=True)
+        for form in im.known_forms(settings.forms_folder).enabled:
+            if form.inbox is None:  # its files are those in the folder of its name
+                (settings.inbox / form.name).mkdir(parents=True, exist_ok=True)
     storage = im.create_database(db, STORAGE).replace("postgresql://", "postgresql+psycopg2://", 1)
     return {
         "ROWLEASE_CREATE_TABLES": "yes",

@@ -85,7 +85,6 @@ def stack(stack_conninfo: str, tmp_path_factory: pytest.TempPathFactory) -> Iter
     for name in FORMS:
         definition = form(name=name, table=f"{name}s", fresh_within="26h").to_dict()
         (running.forms / f"{name}.yaml").write_text(yaml.safe_dump(definition))
-        (running.inbox / name).mkdir(parents=True)
     running.start()
     family = running.family()
     yield running

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -233,3 +235,44 @@ def test_many_workbooks_at_once_are_few_runs(stack: Stack, stack_db: im.Database
     assert {(job.status, job.success_rows) for job in imported()} == {("success", 3)}
     assert len(shown) == 60
     assert len(runs) <= 5
+
+
+#: Starts a worker on a host of another name: to the lease, two of them on one machine are two hosts.
+AS_HOST = "import socket, sys; socket.gethostname = lambda: sys.argv.pop(1); from importer.cli import main; main()"
+
+
+def test_two_hosts_and_dagster_share_a_queue(stack: Stack, stack_db: im.Database, tmp_path: Path) -> None:
+    """Two workers without a daemon and a code location drain it together: each job once, in one attempt."""
+    plain = form(name="shared_report", table="shared_reports")
+    im.import_workbook(site_workbook(tmp_path / "first.xlsx", 1), plain, db=stack_db, progress=False)
+    paths = [workbook(tmp_path / f"shared-{n}.xlsx", site_rows(3, start=50_000 + 10 * n)) for n in range(60)]
+    environment = {
+        **os.environ,
+        "DATABASE_URL": stack_db.conninfo,
+        "ROWLEASE_DATA_FOLDER": str(stack.folder / "data"),
+        "ROWLEASE_IMPORTS_START_DELAY_S": "0.1",
+    }
+    hosts = [
+        subprocess.Popen([sys.executable, "-c", AS_HOST, name, "work"], env=environment, stderr=subprocess.DEVNULL)
+        for name in ("host-a", "host-b")
+    ]
+
+    def shared() -> list[im.Job]:
+        return [job for job in im.jobs(db=stack_db, form="shared_report") if job.file_name.startswith("shared-")]
+
+    try:
+        with stack_db.connection() as conn, conn.transaction():
+            for path in paths:
+                im.submit(path, plain, db=stack_db, conn=conn)
+        until(lambda: all(job.ended for job in shared()), deadline_s=120, every_s=0.2)
+    finally:
+        for host in hosts:
+            host.terminate()
+        codes = [host.wait(30) for host in hosts]
+
+    assert codes == [0, 0]
+    assert {(job.status, job.success_rows) for job in shared()} == {("success", 3)}
+    assert {tuple(attempts(stack_db, job)) for job in shared()} == {("finished",)}
+    with stack_db.connection() as conn:
+        rows = [row["site"] for row in table_rows(conn, "shared_reports")]
+    assert len(rows) == len(set(rows)) == 181
