@@ -15,6 +15,7 @@ This is the front door: everything public is named here, and nothing else is pub
 from importer.alerts import Alert, alerts
 from importer.batch import (
     Arrivals,
+    Comparison,
     FormState,
     KnownForms,
     Ran,
@@ -23,6 +24,7 @@ from importer.batch import (
     UndoPreview,
     cancel,
     check,
+    compare,
     due,
     failed_rows_allowed,
     fault_workbook,
@@ -158,6 +160,7 @@ __all__ = [
     "Approvals",
     "Arrivals",
     "CheckReport",
+    "Comparison",
     "ContentChangedError",
     "Context",
     "CursorBeyondRowsError",
@@ -235,6 +238,7 @@ __all__ = [
     "cancel_task",
     "cancel_workflow",
     "check",
+    "compare",
     "connect",
     "create_database",
     "disable_trigger",

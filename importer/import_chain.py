@@ -71,6 +71,8 @@ def submit_undo(
     why = _why_not(row)
     if why is not None:
         raise JobStateError(job_id, row["status"], why)
+    if row["forgot"]:
+        raise JobStateError(job_id, row["status"], "what the rows held that it updated is not kept any more")
     params = {"id": job_id, "max_attempts": max_attempts, "priority": priority, "run_ref": run_ref}
     made = conn.execute(_ST["submit_undo"], params).fetchone()
     assert made is not None  # an insert that returns

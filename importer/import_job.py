@@ -645,6 +645,12 @@ def _number(conn: Connection, statement: LiteralString, column: str) -> int:
     return 0 if row is None else int(row[column])
 
 
+def sent_before(conn: Connection, *, form_name: str, content_hash: str) -> Job | None:
+    """Read the job that this content has in a form, the one that counts first; none when it was never sent."""
+    row = conn.execute(_ST["same_content"], {"form_name": form_name, "content_hash": content_hash}).fetchone()
+    return None if row is None else _job(row)
+
+
 def from_row(row: Mapping[str, Any]) -> Job:
     """Make a job of a row as it may be seen."""
     return _job(row)

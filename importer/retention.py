@@ -33,6 +33,8 @@ class Pruned:
     faults: int = 0
     #: Workbooks of the store.
     workbooks: int = 0
+    #: What rows held before imports changed them: those imports cannot be undone any more.
+    before_images: int = 0
 
 
 def prune(db: Database) -> Pruned:
@@ -43,7 +45,7 @@ def prune(db: Database) -> Pruned:
     Raises:
         StoreError, DatabaseError: what went before that is gone; the rest goes next time.
     """
-    return Pruned(faults=_prune_faults(db), workbooks=_prune_workbooks(db))
+    return Pruned(faults=_prune_faults(db), workbooks=_prune_workbooks(db), before_images=_prune_before_images(db))
 
 
 def _prune_faults(db: Database) -> int:
@@ -53,6 +55,17 @@ def _prune_faults(db: Database) -> int:
         while ids := conn.execute(_ST["jobs_with_old_faults"], {"keep": keep, "limit": _AT_ONCE}).fetchall():
             for row in ids:
                 gone += conn.execute(_ST["delete_faults"], {"id": row["id"], "keep": keep}).rowcount
+    return gone
+
+
+def _prune_before_images(db: Database) -> int:
+    """An undo needs the workbook too, so before-images stay as long as it."""
+    keep = dt.timedelta(days=db.settings.keep_workbooks_days)
+    gone = 0
+    with db.connection() as conn:
+        while ids := conn.execute(_ST["jobs_with_old_images"], {"keep": keep, "limit": _AT_ONCE}).fetchall():
+            for row in ids:
+                gone += conn.execute(_ST["delete_images"], {"id": row["id"], "keep": keep}).rowcount
     return gone
 
 

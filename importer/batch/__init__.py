@@ -14,6 +14,8 @@ from one rule: a batch is one transaction that begins by renewing the lease by i
 
 from importer.batch.arrivals import Arrivals, Taken, TurnedAway, take_in
 from importer.batch.attempt import Ran, run
+from importer.batch.comparison import Comparison
+from importer.batch.comparison import compare_with_table as compare
 from importer.batch.door import (
     cancel,
     due,
@@ -40,6 +42,7 @@ from importer.batch.undo import UndoPreview, undo
 
 __all__ = [
     "Arrivals",
+    "Comparison",
     "FormState",
     "KnownForms",
     "Progress",
@@ -49,6 +52,7 @@ __all__ = [
     "UndoPreview",
     "cancel",
     "check",
+    "compare",
     "due",
     "failed_rows_allowed",
     "fault_workbook",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from importer import import_chain, import_job
 from importer.batch.door import database_of, faults, id_of
+from importer.batch.opened import opened
 from importer.db import Database
 from importer.forms import Form
 from importer.forms.fault_workbook import Sent, write_fault_workbook
@@ -61,5 +62,6 @@ def fault_workbook(
             version=found.form_version,
             job=found.id,
             content_hash=found.content_hash,
+            opening=lambda path: opened(path, database.settings, form, name=found.file_name),
         )
         return write_fault_workbook(sent, path, faults(found, db=database), only_failed=only_failed)

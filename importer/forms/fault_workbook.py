@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -46,6 +46,8 @@ class Sent:
     version: int | None = None
     job: int | None = None
     content_hash: str | None = None
+    #: How the workbook is opened, where that takes more than its path.
+    opening: Callable[[Path], Workbook] = open_workbook
 
 
 @dataclass
@@ -66,7 +68,7 @@ def write_fault_workbook(
     Raises:
         WorkbookError: the workbook that was sent is not what was read, or is not written in UTF-8.
     """
-    with open_workbook(sent.path) as workbook:
+    with sent.opening(sent.path) as workbook:
         reading = read_rows(workbook, sent.form)
         wanted = {int(row) for row in faults["source_row"].unique()}
         found = _find(workbook, reading.sheet.position, reading.header, wanted)

@@ -24,13 +24,14 @@ from importer.target.compare import compare
 from importer.target.describe import columns_as_form
 from importer.target.load import Clash, Loaded, Refused, Rows, load
 from importer.target.lookup import create_missing, find, names
-from importer.target.match import match_rows, unmatched
+from importer.target.match import Differences, differences, match_rows, unmatched
 from importer.target.table import Target, TargetColumn, count_rows, create, delete_rows, exists, lock
 from importer.target.take_rows import Taken, take_rows
 from importer.target.update import Restored, forget_before_images, restore_rows
 
 __all__ = [
     "Clash",
+    "Differences",
     "Loaded",
     "Refused",
     "Restored",
@@ -44,6 +45,7 @@ __all__ = [
     "create",
     "create_missing",
     "delete_rows",
+    "differences",
     "exists",
     "find",
     "forget_before_images",

@@ -197,6 +197,10 @@ class Stage:
     def copy(self, data: bytes, copying: Callable[[], None] | None = None) -> None:
         """Fill the stage with these rows and no others."""
         self._conn.execute(_ST["empty_stage"].format(stage=self._name))
+        self.add(data, copying)
+
+    def add(self, data: bytes, copying: Callable[[], None] | None = None) -> None:
+        """Put these rows beside those that are there."""
         _copy(self._conn, _copy_into(self._target, self._name), data, copying)
 
     def load(self, part: Loaded, data: bytes, copying: Callable[[], None] | None, updating: Updating | None) -> None:

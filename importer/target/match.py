@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from importer.db import Connection, sql, statements
 from importer.target.load import Rows, Stage
@@ -31,3 +32,38 @@ def unmatched(conn: Connection, target: Target, *, job_id: int, jobs: Sequence[i
     """Count the rows of these imports that the sheet of a job has in no form."""
     row = conn.execute(_ST["unmatched"].format(table=target.table), {"job_id": job_id, "jobs": list(jobs)}).fetchone()
     return 0 if row is None else int(row["rows"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Differences:
+    """How the rows of a sheet differ from those that imports have in the table, by key."""
+
+    same: int
+    changed: int
+    #: In the table and not in the sheet.
+    gone: int
+
+
+def differences(
+    conn: Connection, target: Target, batches: Iterable[Rows], *, stage_id: int, jobs: Sequence[int] | None
+) -> Differences:
+    """Compare the rows of a whole sheet with the table by the key, in the caller's transaction.
+
+    `jobs`: only rows of these imports count; all that an import brought without it.
+    """
+    stage = Stage(conn, target, stage_id)
+    for rows in batches:
+        stage.add(rows.csv(0, len(rows)))
+    match = sql.SQL(" and ").join(sql.SQL("s.{0} = t.{0}").format(sql.Identifier(name)) for name in target.key)
+    names = [sql.Identifier(column.name) for column in target.columns]
+    held, sent = (
+        sql.SQL(", ").join([sql.SQL("{0}.{1}").format(sql.Identifier(side), name) for name in names])
+        for side in ("t", "s")
+    )
+    fill = {"table": target.table, "stage": stage.name, "match": match, "held": held, "sent": sent}
+    params = {"job_id": stage_id, "jobs": None if jobs is None else list(jobs)}
+    counts = conn.execute(_ST["same_and_changed"].format(**fill), params).fetchone()
+    gone = conn.execute(_ST["gone"].format(**fill), params).fetchone()
+    assert counts is not None  # counts always come
+    assert gone is not None
+    return Differences(same=int(counts["same"]), changed=int(counts["changed"]), gone=int(gone["rows"]))

@@ -18,7 +18,13 @@ where name = %(name)s
 
 -- name: lock_job
 -- The job that is to be taken back, locked until the transaction ends.
-select id, status, kind, replaced_by, undone_by, undone_at
+select
+    id, status, kind, replaced_by, undone_by, undone_at,
+    updated_rows > 0 and not exists (
+        select
+        from rowlease.import_before_images as b
+        where b.job_id = import_jobs.id
+    ) as forgot
 from rowlease.import_jobs
 where id = %(id)s
 for update

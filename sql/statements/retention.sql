@@ -22,6 +22,34 @@ where f.job_id = %(id)s
     and j.id = f.job_id
     and j.finished_at < rowlease.clock() - %(keep)s::interval
 
+-- name: jobs_with_old_images
+-- Jobs that ended so long ago that what they changed need not be known any more; none that is being undone.
+select j.id
+from rowlease.import_jobs as j
+where j.finished_at < rowlease.clock() - %(keep)s::interval
+    and exists (
+        select
+        from rowlease.import_before_images as b
+        where b.job_id = j.id
+    )
+    and not exists (
+        select
+        from rowlease.import_jobs as u
+        where u.parent_id = j.id
+            and u.kind = 'undo'
+            and u.status in ('pending', 'running')
+    )
+order by j.id
+limit %(limit)s
+
+-- name: delete_images
+-- What one job changed, long after it ended.
+delete from rowlease.import_before_images as b
+using rowlease.import_jobs as j
+where b.job_id = %(id)s
+    and j.id = b.job_id
+    and j.finished_at < rowlease.clock() - %(keep)s::interval
+
 -- name: needed
 -- Of these contents the ones that stay: a job that is open or can be taken up reads them, or one ended not long ago.
 select distinct content_hash

@@ -341,3 +341,27 @@ from {table} as t
 where t.{named} is not null
 order by 1
 limit %(limit)s
+
+-- name: gone
+-- How many rows of these imports a sheet does not have, by key or as they are.
+select count(*) as rows
+from {table} as t
+where t.import_job_id is not null
+    and t.import_job_id <> %(job_id)s
+    and (%(jobs)s::bigint[] is null or t.import_job_id = any(%(jobs)s::bigint[]))
+    and not exists (
+        select
+        from {stage} as s
+        where {match}
+    )
+
+-- name: same_and_changed
+-- How many staged rows are in the table as they are, and how many under their key with other values.
+select
+    count(*) filter (where ({held}) is not distinct from ({sent})) as same,
+    count(*) filter (where ({held}) is distinct from ({sent})) as changed
+from {stage} as s
+join {table} as t
+    on {match}
+where t.import_job_id is not null
+    and (%(jobs)s::bigint[] is null or t.import_job_id = any(%(jobs)s::bigint[]))

@@ -252,3 +252,30 @@ def test_a_killed_correction_goes_on(db: Database, conn: Connection, tmp_path: P
 
     assert (done.id, done.success_rows, done.skipped_rows) == (waiting.id, 2, 3)
     assert there(conn) == [("A", 1, ""), ("A", 1, ""), ("B", 30, ""), ("C", 40, ""), ("D", 4, "")]
+
+
+def test_a_file_that_is_nearly_the_same_says_how_it_differs(db: Database, conn: Connection, tmp_path: Path) -> None:
+    """By the key: new, changed, the same, gone, and with a fault; and `only_changes` loads just the changes."""
+    how = form(key=["site"], on_clash="update")
+    first = imported(db, workbook(tmp_path / "a.xlsx", [row(s) for s in "ABCDEF"]), how)
+    path = workbook(tmp_path / "b.xlsx", [row("A"), row("B"), row("C"), row("D"), row("E", 9), row("G"), row("H", BAD)])
+
+    found = im.compare(path, how, db=db)
+
+    assert (found.new, found.changed, found.same, found.gone, found.failed) == (1, 1, 4, 1, 1)
+    assert (found.is_nearly_the_same, found.sent_before) == (True, None)
+    second = imported(db, path, how, only_changes=True)
+    assert (second.success_rows, second.updated_rows, second.skipped_rows, second.failed_rows) == (2, 1, 4, 1)
+    again = im.compare(tmp_path / "a.xlsx", how, db=db)
+    assert again.sent_before == im.job(first, db=db)
+    assert f"import job {first.id}" in repr(again)
+    assert len(there(conn)) == 7
+
+
+def test_comparing_needs_a_key(db: Database, tmp_path: Path) -> None:
+    """Nothing else says which row is which; a table that is not there has nothing."""
+    path = workbook(tmp_path / "a.xlsx", [row("A")])
+
+    assert im.compare(path, form(key=["site"]), db=db).new == 1
+    with pytest.raises(im.FormError):
+        im.compare(path, form(), db=db)

@@ -13,7 +13,7 @@ import pytest
 import importer as im
 from importer.db import Database
 from importer.retention import needed
-from tests.importing import form, site_workbook
+from tests.importing import form, site_workbook, workbook
 
 MoveClock = Callable[..., None]
 YEAR = timedelta(days=365)
@@ -136,3 +136,20 @@ def test_days_are_those_of_the_settings(db: Database, imported: im.Job, move_clo
     with im.connect(db.conninfo, settings) as later:
         assert im.prune(later).faults == 2
         assert im.faults(imported, db=later).height == 0
+
+
+def test_an_import_whose_changes_are_not_kept_any_more_is_not_undone(
+    db: Database, tmp_path: Path, move_clock: MoveClock
+) -> None:
+    """Before-images go with the workbook; half an undo would be none."""
+    im.import_workbook(site_workbook(tmp_path / "a.xlsx", 5, bad_every=None), form(key=["site"]), db=db, progress=False)
+    updating = form(key=["site"], on_clash="update")
+    path = workbook(tmp_path / "b.xlsx", [("S0000000", None, 7, 1, None)])
+    job = im.import_workbook(path, updating, db=db, progress=False)
+    move_clock(YEAR)
+    db.close()
+
+    with im.connect(db.conninfo, db.settings) as later:
+        assert im.prune(later).before_images == 1
+        with pytest.raises(im.JobStateError, match="not kept any more"):
+            im.undo(job, db=later)

@@ -33,6 +33,7 @@ FILLED: dict[str, sql.Composable] = {
     "schema": sql.Identifier("public"),
     "key": sql.SQL("t.site_code"),
     "held": sql.SQL("t.day, t.cost"),
+    "sent": sql.SQL("s.day, s.cost"),
     "given": sql.SQL("s.day as day, s.cost as cost"),
     "differs": sql.SQL("(t.day, t.cost) is distinct from (s.day, s.cost)"),
     "changes": sql.SQL("day = s.day, cost = s.cost"),
