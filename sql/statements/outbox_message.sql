@@ -61,4 +61,4 @@ from (
     where (status = 'pending' and priority = 2 and due_at <= rowlease.clock())
         or (status = 'delivering' and lease_until < rowlease.clock())
     limit 1000
-) as some
+) as counted

@@ -56,4 +56,4 @@ from (
     where (status = 'pending' and priority = 2 and due_at <= rowlease.clock())
         or (status = 'processing' and lease_until < rowlease.clock())
     limit 1000
-) as some
+) as counted
