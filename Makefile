@@ -49,7 +49,7 @@ dev: .venv/.ready
 	@$(BIN)/python -m pipelines.dev $(ARGS)
 
 # What is installed must be exactly what requirements.lock names, with its hashes.
-.venv/.ready: requirements.lock pyproject.toml
+.venv/.ready: requirements.lock pyproject.toml importer/excel/_scanner.c
 	@command -v '$(PYTHON)' >/dev/null || { echo "Python is missing: no '$(PYTHON)' here. Install Python 3.11 or newer, or name one: make PYTHON=/path/to/python3" >&2; exit 1; }
 	@'$(PYTHON)' -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed, and '$(PYTHON)' is $$('$(PYTHON)' -c 'import platform; print(platform.python_version())'). Name another: make PYTHON=/path/to/python3.11" >&2; exit 1; }
 	@echo "Setting up .venv (once, about a minute) ..."
@@ -57,6 +57,7 @@ dev: .venv/.ready
 	@test -x $(BIN)/pip || '$(PYTHON)' -m venv --clear .venv || { echo "The virtual environment could not be made. On Debian and Ubuntu the module venv is a package of its own: apt-get install python3-venv" >&2; exit 1; }
 	@$(BIN)/pip install -q --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
 	@$(BIN)/pip install -q --disable-pip-version-check --no-deps -e .
+	@$(BIN)/python -m compileall -q importer pipelines || true
 	@touch .venv/.ready
 
 # uv stands in an environment of its own: it resolves, nothing of it is installed with the project.

@@ -1,6 +1,7 @@
 """``python -m benchmarks``: run the suite and write its table."""
 
 import argparse
+import compileall
 import datetime as dt
 import importlib.util
 import json
@@ -151,6 +152,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run what the command line asks for; 1 when a case failed."""
     options = options_from(arguments)
     benchmarks = [BENCHMARKS[name] for name in options.only or BENCHMARKS]
+    compileall.compile_dir("importer", quiet=1)  # as an installed package is, and as the peers are
     with open_server(_FOLDER / "server" / "pgdata") as server:
         results = Suite(options, server, peers_python()).results(benchmarks)
     options.out.mkdir(parents=True, exist_ok=True)
