@@ -104,32 +104,48 @@ def load(
     Raises:
         psycopg.Error: for a reason outside the rows (connection, rights, time limit); the transaction is then aborted.
     """
-    stage = Stage(conn, target, job_id) if target.unique_sets else None
+
+    def put(start: int, stop: int) -> Loaded:
+        if _copy(conn, _copy_into(target, target.table), rows.csv(start, stop), copying) < stop - start:
+            raise errors.TriggeredActionException(_LEFT_OUT)
+        conn.execute(_ST["check_now"])
+        return Loaded()
+
+    if not target.unique_sets:
+        return _in_halves(conn, target, rows, range(len(rows)), put)
+    stage = Stage(conn, target, job_id)
+
+    def insert(start: int, stop: int) -> Loaded:
+        part = stage.insert(rows.source_row(start), rows.source_row(stop - 1), updating)
+        conn.execute(_ST["check_now"])
+        return part
+
+    def fill(start: int, stop: int) -> Loaded:
+        stage.copy(rows.csv(start, stop), copying)
+        return _in_halves(conn, target, rows, range(start, stop), insert)
+
+    return _in_halves(conn, target, rows, range(len(rows)), fill)
+
+
+def _in_halves(conn: Connection, target: Target, rows: Rows, part: range, work: Callable[[int, int], Loaded]) -> Loaded:
+    """Do something with these rows in a savepoint; where PostgreSQL refuses, with each half, down to the row."""
     loaded = Loaded()
-    parts = [(0, len(rows))]
+    parts = [part] if part else []
     while parts:
-        start, stop = parts.pop()
-        if start == stop:
-            continue
+        part = parts.pop()
         try:
             with conn.transaction():
-                part = Loaded()
-                if stage is None:
-                    if _copy(conn, _copy_into(target, target.table), rows.csv(start, stop), copying) < stop - start:
-                        raise errors.TriggeredActionException(_LEFT_OUT)
-                else:
-                    stage.load(part, rows.csv(start, stop), copying, updating)
-                conn.execute(_ST["check_now"])
+                done = work(part.start, part.stop)
         except errors.Error as error:
             if not about_a_row(error):
                 raise
-            if stop - start > 1:
-                middle = (start + stop) // 2
-                parts += [(middle, stop), (start, middle)]
-                continue
-            loaded.refused.append(_refusal(error, target, rows.source_row(start)))
-            continue
-        loaded.take(part, rows=stop - start)
+            if len(part) == 1:
+                loaded.refused.append(_refusal(error, target, rows.source_row(part.start)))
+            else:
+                middle = len(part) // 2
+                parts += [part[middle:], part[:middle]]
+        else:
+            loaded.take(done, rows=len(part))
     return loaded
 
 
@@ -203,21 +219,23 @@ class Stage:
         """Put these rows beside those that are there."""
         _copy(self._conn, _copy_into(self._target, self._name), data, copying)
 
-    def load(self, part: Loaded, data: bytes, copying: Callable[[], None] | None, updating: Updating | None) -> None:
-        """Load these rows, and add to `part` what became of those that did not go in as they are."""
-        self.copy(data, copying)
+    def insert(self, first: int, last: int, updating: Updating | None) -> Loaded:
+        """Insert the staged rows from one sheet row to another; tell of those that did not go in as they are."""
+        part = Loaded()
         statement = _ST["insert_stage"].format(
             table=self._target.table, stage=self._name, columns=self._target.column_list
         )
-        left = [int(row["source_row"]) for row in self._conn.execute(statement).fetchall()]
+        found = self._conn.execute(statement, {"first": first, "last": last}).fetchall()
+        left = [int(row["source_row"]) for row in found]
         if not left:
-            return
+            return part
         clashes, part.refused = self._explain(left)
         chosen = frozenset(updating(clashes)) if updating is not None and clashes else frozenset()
         part.clashes = [clash for clash in clashes if clash.source_row not in chosen]
         if chosen:
             changed = update_rows(self._conn, self._target, self._name, sorted(chosen), job_id=self._job_id)
             part.updated, part.unchanged = sorted(changed), sorted(chosen - changed)
+        return part
 
     def _explain(self, left: Sequence[int]) -> tuple[list[Clash], list[Refused]]:
         """Say of each row that was not inserted who has its key, or which index the form does not know refuses it."""

@@ -127,11 +127,12 @@ truncate {stage}
 copy {table} ({columns}, import_job_id, source_row) from stdin with (format csv, encoding 'utf8')
 
 -- name: insert_stage
--- Inserts a staged batch in sheet order; gives back the rows that were not inserted because a unique index had them.
+-- Inserts a staged batch, or a part, in sheet order; gives back the rows that were not inserted since an index had them.
 with inserted as (
     insert into {table} ({columns}, import_job_id, source_row)
     select {columns}, import_job_id, source_row
     from {stage}
+    where source_row between %(first)s and %(last)s
     order by source_row
     on conflict do nothing
     returning source_row
@@ -140,7 +141,8 @@ select s.source_row
 from {stage} as s
 left join inserted as i
     on i.source_row = s.source_row
-where i.source_row is null
+where s.source_row between %(first)s and %(last)s
+    and i.source_row is null
 order by s.source_row
 
 -- name: clashes

@@ -66,6 +66,19 @@ def test_whatever_a_trigger_raises_is_about_the_row(
     assert "no B here" in im.faults(job, db=db)["message"][0]
 
 
+def test_a_batch_of_refused_rows_with_a_key_is_sent_once(db: Database, conn: Connection, tmp_path: Path) -> None:
+    """The rows that are refused are looked for among those that the database has already."""
+    conn.execute(TABLE)
+    conn.execute("alter table site_reports add constraint none_of_them check (crew < 0)")
+    points: list[str] = []
+
+    job = im.import_workbook(workbook(tmp_path / "a.xlsx", ROWS), keyed(), db=db, progress=False, at=points.append)
+
+    assert (job.status, job.failed_rows) == ("failed", 5)
+    assert [row["source_row"] for row in im.faults(job, db=db).to_dicts()] == [2, 3, 4, 5, 6]
+    assert points.count("copying") == 1
+
+
 def test_a_deferrable_constraint_beside_a_key_is_told_before_any_row(
     db: Database, conn: Connection, tmp_path: Path
 ) -> None:
