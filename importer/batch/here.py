@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import time
+from contextlib import suppress
 
 from importer import import_job
 from importer.batch.attempt import run
@@ -12,7 +13,7 @@ from importer.batch.importing import Progress
 from importer.batch.progress import bar
 from importer.batch.writer import At
 from importer.db import Connection, Database
-from importer.errors import LeaseLostError
+from importer.errors import ImporterError, LeaseLostError
 from importer.import_job import Job
 from importer.lease import Lease
 from importer.store import Store
@@ -34,8 +35,15 @@ def run_here(
     at: At,
 ) -> Job:
     """Run a job that was claimed, or wait for it; return it as it ended, or as it is when there is no waiting."""
-    with bar(job.file_name, shown=progress and not job.ended) as move:
-        return _until_ended(db, job, lease, holder=holder, run_ref=run_ref, wait=wait, watch=_both(move, watch), at=at)
+    try:
+        with bar(job.file_name, shown=progress and not job.ended) as move:
+            watched = _both(move, watch)
+            return _until_ended(db, job, lease, holder=holder, run_ref=run_ref, wait=wait, watch=watched, at=at)
+    except BaseException:
+        if lease is not None:  # stopped before it ran; a run that began has settled its lease
+            with suppress(ImporterError), db.connection() as conn:
+                import_job.hand_back(conn, lease)
+        raise
 
 
 def _both(one: Progress, other: Progress | None) -> Progress:

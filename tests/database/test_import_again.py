@@ -7,7 +7,7 @@ import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import psycopg
 import pytest
@@ -136,6 +136,22 @@ def test_a_file_name_that_is_no_text_is_shown_as_far_as_it_is(db: Database, path
     job = im.import_workbook(odd, form(), db=db, progress=False)
 
     assert (job.status, job.file_name) == ("success", "M?rz.xlsx")
+
+
+def test_an_interrupt_before_the_first_row_gives_the_job_back(
+    db: Database, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The job is claimed as it is made; a stop while the bar is drawn must not leave it held."""
+
+    def stop(*_arguments: object, **_options: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("importer.batch.here.bar", stop)
+    with pytest.raises(KeyboardInterrupt):
+        im.import_workbook(path, form(), db=db, progress=False)
+
+    (job,) = im.jobs(db=db)
+    assert (job.status, job.attempt_count) == ("pending", 0)
 
 
 def _broken(conn: psycopg.Connection[Any]) -> None:
