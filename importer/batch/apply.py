@@ -22,6 +22,7 @@ from importer import import_job
 from importer.batch.lookups import looked_up
 from importer.batch.plan import Batch, FaultRow, Outcome, Plan
 from importer.db import Connection
+from importer.forms.shown import as_shown
 from importer.target import Clash, load, lock
 
 
@@ -148,4 +149,4 @@ class _Values:
     def text(self, source_row: int, column: str) -> str | None:
         at = self._accepted["source_row"].search_sorted(source_row)
         value: Any = self._accepted.item(at, column)
-        return None if value is None else str(value)
+        return None if value is None else as_shown(value)

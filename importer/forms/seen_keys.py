@@ -14,6 +14,7 @@ import polars as pl
 from importer.forms.form import Form
 from importer.forms.labels import listed
 from importer.forms.reading import FAULT_SCHEMA, CheckedChunk
+from importer.forms.shown import as_shown
 
 
 @dataclass
@@ -128,7 +129,7 @@ class SeenKeys:
             seen.add((at, columns[0]))
             row = frame.row(at, named=True)
             together = f" with {listed(columns[1:])}" if len(columns) > 1 else ""
-            value = ", ".join(str(row[name]) for name in columns)
+            value = ", ".join(as_shown(row[name]) for name in columns)
             faults.append(
                 (row["source_row"], columns[0], "unique", value, f"row {holder} has the same value{together} already")
             )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from decimal import Decimal
+
 import polars as pl
 
 from importer.excel import serial
@@ -28,6 +31,23 @@ def shown(cells: Column, *, date_1904: bool) -> pl.Series:
     return pl.select(
         pl.when(long).then(texts.str.head(MOST_CHARACTERS) + "…").otherwise(texts).alias("value")
     ).to_series()
+
+
+def as_shown(value: object) -> str:
+    """Show one typed value as its cell is shown, for the faults of whole rows."""
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, float):
+        value = Decimal(repr(value))
+    if isinstance(value, Decimal):
+        text = numbers.general(value)
+        return text.rstrip("0").rstrip(".") if "." in text and "E" not in text else text
+    if isinstance(value, timedelta):
+        seconds, fraction = divmod(abs(value) // timedelta(microseconds=1), 1_000_000)
+        clock = f"{seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+        return f"{'-' if value < timedelta(0) else ''}{clock}" + (f".{fraction:06d}".rstrip("0") if fraction else "")
+    text = str(value)
+    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…"
 
 
 def _text(kind: Kind, values: pl.Series, *, date_1904: bool) -> pl.Series | None:

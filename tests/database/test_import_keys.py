@@ -13,7 +13,7 @@ import importer as im
 from importer import Form
 from importer.db import Connection, Database
 from importer.import_job import Job
-from tests.importing import Serial, form, keyed, table_rows, workbook
+from tests.importing import DEFINITION, Serial, form, keyed, table_rows, workbook
 
 Faults = list[tuple[int, str, str]]
 
@@ -39,6 +39,18 @@ def test_the_first_of_two_rows_with_one_key_goes_in(db: Database, tmp_path: Path
 
     assert faults(db, job) == [(4, "site", "unique")]
     assert "row 2" in im.faults(job, db=db)["message"][0]
+
+
+@pytest.mark.parametrize("batch_rows", [1, 2, 10_000])
+def test_a_row_is_told_of_rows_before_it_only(db: Database, tmp_path: Path, batch_rows: int) -> None:
+    """What a later row of the sheet holds took nothing from it, wherever the batches are cut."""
+    columns = [{**column, "unique": column["name"] == "note"} for column in DEFINITION["columns"]]
+    rows = [row("A"), row("A", note="x"), row("B", note="x"), row("C", note="x")]
+
+    job = imported(db, tmp_path / "a.xlsx", rows, keyed(columns=columns), batch_rows=batch_rows)
+
+    assert faults(db, job) == [(3, "site", "unique"), (5, "note", "unique")]
+    assert "row 4" in im.faults(job, db=db)["message"][1]
 
 
 def test_a_row_with_a_fault_holds_no_key(db: Database, tmp_path: Path) -> None:
@@ -257,3 +269,28 @@ def test_a_missing_table_is_created_only_when_asked(db: Database, tmp_path: Path
     job = im.import_workbook(path, form(), db=db, progress=False)
 
     assert job.status == "success"
+
+
+@pytest.mark.parametrize(
+    ("kind", "cell", "shown"),
+    [
+        ("text", "x" * 1200, "x" * 1000 + "…"),
+        ("decimal", 1.5, "1.5"),
+        ("float", 20.0, "20"),
+        ("integer", 120, "120"),
+        ("boolean", 1, "TRUE"),
+        ("date", Serial(45000), "2023-03-15"),
+        ("duration", "-36:00:00.5", "-36:00:00.5"),
+    ],
+)
+def test_a_value_that_repeats_is_told_as_the_sheet_shows_it(
+    db: Database, tmp_path: Path, kind: str, cell: object, shown: str
+) -> None:
+    """Whoever looks for it in the sheet finds it; with and without a database."""
+    how = form(columns=[{"name": "site", "title": "Site", "type": kind, "unique": True}])
+    path = workbook(tmp_path / "a.xlsx", [(cell,), (cell,)])
+
+    job = im.import_workbook(path, how, db=db, progress=False)
+
+    assert im.faults(job, db=db)["value"].to_list() == [shown]
+    assert im.check(path, how).faults["value"].to_list() == [shown]
