@@ -94,7 +94,8 @@ def request(
     for _ in range(MOST_REDIRECTS + 1):
         parts = _judged(url)
         with _translated(url):
-            connection = _connect(parts, private=private, ends=ends)
+            connection, sock = _connect(parts, private=private, ends=ends)
+        response: http.client.HTTPResponse | None = None
         try:
             with _translated(url):
                 target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -107,11 +108,14 @@ def request(
                     given = {"User-Agent": "rowlease", "Accept-Encoding": "identity"}
                 url = onward
                 continue
-            pieces = _pieces(response, url, connection=connection, ends=ends, most_bytes=most_bytes)
+            pieces = _pieces(response, url, sock=sock, ends=ends, most_bytes=most_bytes)
             yield Answer(status=response.status, headers=found, url=url, pieces=pieces)
             return
         finally:
+            if response is not None:
+                response.close()
             connection.close()
+            sock.close()
     raise RequestError(f"{shown(url)}: more than {MOST_REDIRECTS} redirects")
 
 
@@ -130,8 +134,8 @@ def _judged(url: str) -> SplitResult:
     return parts
 
 
-def _connect(parts: SplitResult, *, private: bool, ends: float) -> http.client.HTTPConnection:
-    """Connect to an address of the host that was judged."""
+def _connect(parts: SplitResult, *, private: bool, ends: float) -> tuple[http.client.HTTPConnection, socket.socket]:
+    """Connect to an address of the host that was judged; the socket, since the connection lets go of it early."""
     host = str(parts.hostname)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -157,7 +161,7 @@ def _connect(parts: SplitResult, *, private: bool, ends: float) -> http.client.H
                 raise
         connection = http.client.HTTPConnection(host, port, timeout=_left_s(ends))
         connection.sock = sock
-        return connection
+        return connection, sock
     raise failure or OSError(f"{host} has no address")
 
 
@@ -182,7 +186,7 @@ def _pieces(
     response: http.client.HTTPResponse,
     url: str,
     *,
-    connection: http.client.HTTPConnection,
+    sock: socket.socket,
     ends: float,
     most_bytes: int,
 ) -> Iterator[bytes]:
@@ -190,8 +194,7 @@ def _pieces(
     expected = response.length
     while True:
         with _translated(url):
-            if connection.sock is not None:
-                connection.sock.settimeout(_left_s(ends))
+            sock.settimeout(_left_s(ends))
             piece = response.read1(_PIECE_BYTES)
         if not piece:
             break
