@@ -24,13 +24,20 @@ SNAPSHOT = {
         "another:few_enough_faults", "another:rows_as_counted",
         "site_report:few_enough_faults", "site_report:fresh", "site_report:rows_as_counted",
     ],
-    "jobs": ["check_forms", "import_workbook", "process_imports", "retention"],
-    "sensors": ["due_imports", "failed_runs", "inbox", "lost_runs"],
+    "jobs": [
+        "answer_approval", "cancel_workflow", "check_forms", "import_workbook", "process_imports", "process_steps",
+        "retention", "start_workflow",
+    ],
+    "sensors": ["due_imports", "due_steps", "failed_runs", "inbox", "lost_runs"],
     "schedules": ["forms_hourly", "retention_nightly"],
     "ops": {
         "import_workbook": ["import_one_workbook"],
         "process_imports": ["run_due_imports"],
         "retention": ["remove_what_is_old"],
+        "process_steps": ["run_due_steps"],
+        "start_workflow": ["start_one_workflow"],
+        "answer_approval": ["answer_one_approval"],
+        "cancel_workflow": ["cancel_one_workflow"],
     },
 }  # fmt: skip
 
@@ -48,7 +55,8 @@ def shown(defs: Definitions) -> dict[str, object]:
         "schedules": sorted(each.name for each in repository.schedule_defs),
         "ops": {
             name: sorted(node.name for node in repository.get_job(name).nodes)
-            for name in ("import_workbook", "process_imports", "retention")
+            for name in repository.job_names
+            if not name.startswith("__") and name != "check_forms"
         },
     }
 
