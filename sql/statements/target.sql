@@ -148,11 +148,13 @@ order by s.source_row
 -- name: clashes
 -- For rows that were not inserted: the row that has the same values in one set of columns. A later row of the same sheet
 -- turned none away, whether it came with the same batch or not.
+-- An array of another integer type than the column's is searched one by one: 20,000 rows take 1.1 s without the cast, 0.1 s
+-- with it.
 select s.source_row, t.import_job_id as job_id, t.source_row as first_row, t.ctid::text as place
 from {stage} as s
 join {table} as t
     on {match}
-where s.source_row = any(%(rows)s)
+where s.source_row = any(%(rows)s::bigint[])
     and (t.import_job_id = s.import_job_id and t.source_row > s.source_row) is not true
 order by s.source_row
 
@@ -194,7 +196,7 @@ select
 from {stage} as s
 join {table} as t
     on {match}
-where s.source_row = any(%(rows)s)
+where s.source_row = any(%(rows)s::bigint[])
     and {differs}
 for update of t
 
@@ -204,7 +206,7 @@ update {table} as t
 set {changes}
 from {stage} as s
 where {match}
-    and s.source_row = any(%(rows)s)
+    and s.source_row = any(%(rows)s::bigint[])
     and {differs}
 returning s.source_row
 
@@ -239,7 +241,7 @@ where job_id = %(job_id)s
 -- An update that was given back is not given back twice.
 delete from rowlease.import_before_images
 where job_id = %(job_id)s
-    and source_row = any(%(rows)s)
+    and source_row = any(%(rows)s::bigint[])
 
 -- name: take_rows
 -- Removes the rows that a job put in, where they still hold what its sheet says.
