@@ -49,7 +49,7 @@ dev: .venv/.ready
 	@$(BIN)/python -m pipelines.dev $(ARGS)
 
 # What is installed must be exactly what requirements.lock names, with its hashes.
-.venv/.ready: requirements.lock pyproject.toml importer/excel/_scanner.c
+.venv/.ready: requirements.lock pyproject.toml $(wildcard importer/excel/*.c)
 	@command -v '$(PYTHON)' >/dev/null || { echo "Python is missing: no '$(PYTHON)' here. Install Python 3.11 or newer, or name one: make PYTHON=/path/to/python3" >&2; exit 1; }
 	@'$(PYTHON)' -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed, and '$(PYTHON)' is $$('$(PYTHON)' -c 'import platform; print(platform.python_version())'). Name another: make PYTHON=/path/to/python3.11" >&2; exit 1; }
 	@echo "Setting up .venv (once, about a minute) ..."
