@@ -72,7 +72,7 @@ def write_fault_workbook(
         reading = read_rows(workbook, sent.form)
         wanted = {int(row) for row in faults["source_row"].unique()}
         found = _find(workbook, reading.sheet.position, reading.header, wanted)
-        header, sheet = reading.header, reading.sheet.name
+        header, sheet, before = reading.header, reading.sheet.name, reading.stamp
     marks = _marks(sent.form, header, faults)
     origins = [Origin(row, _digest(found.rows.get(row, {}), header)) for row in sorted(wanted)]
     if only_failed or workbook.format not in _KEPT_FORMATS:
@@ -88,6 +88,7 @@ def write_fault_workbook(
         marks=marks,
         origins=origins,
         stamp=_stamp(sent, "faults"),
+        own_sheets=before.sheets if before is not None and before.kind != "template" else (),
         lines=(
             f"Faults in {sent.file_name}",
             told,

@@ -46,7 +46,8 @@ class Mark:
     def note(self) -> str:
         """What the note at the cell says."""
         found = f"\nFound: {cut(self.value, 200)}" if self.value else ""
-        return storable(cut(f"{self.expected[:1].upper()}{self.expected[1:]}.{found}", 1_000))
+        stop = "" if self.expected.endswith(("?", ".")) else "."
+        return storable(cut(f"{self.expected[:1].upper()}{self.expected[1:]}{stop}{found}", 1_000))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +63,8 @@ class Marking:
     marks: Sequence[Mark]
     origins: Sequence[Origin]
     stamp: Stamp
+    #: Sheets that we added to it before, whose place ours take.
+    own_sheets: Sequence[str] = ()
     #: Lines above the list of faults: file, form, counts.
     lines: Sequence[str]
 
@@ -122,11 +125,9 @@ class _Marker:
             notes=add_notes(self.package, self.sheet_part, notes) if notes else None,
             strict=self.package.is_strict,
         )
-        list_name = self._free_sheet_name("Faults")
-        self._add_sheet(list_name, self._list(looks), state="visible")
-        stamp = self.marking.stamp
-        own = replace(stamp, sheets=(list_name, STAMP_SHEET))
-        self._add_sheet(self._free_sheet_name(STAMP_SHEET), _sheet(_stamp_rows(own)), state="veryHidden")
+        list_name = self._place("Faults", self._list(looks), state="visible")
+        own = replace(self.marking.stamp, sheets=(list_name, STAMP_SHEET))
+        self._place(STAMP_SHEET, _sheet(_stamp_rows(own)), state="veryHidden")
         not_kept = self._without_signature()
         self.package.write(target, {self.sheet_part: edited(self.package.blocks(self.sheet_part), edit)})
         return Marked(path=target, notes=len(notes), not_kept=not_kept)
@@ -154,6 +155,18 @@ class _Marker:
             if its.get("name") == name and key in related:
                 return related[key][1]
         raise WorkbookError("sheet_not_found", f"the workbook has no sheet {name!r}")
+
+    def _place(self, wanted: str, content: bytes, *, state: str) -> str:
+        """Put a sheet of ours in the place of the one it had before, else behind all others; return its name."""
+        old = [name for name in self.marking.own_sheets if name.startswith(wanted)]
+        there = {its.get("name") for its in self._sheets()}
+        for name in (*old, *((wanted,) if wanted == STAMP_SHEET else ())):
+            if name in there:
+                self.package.put(self.package.stored_name(self._part_of(name)), content)
+                return name
+        name = self._free_sheet_name(wanted)
+        self._add_sheet(name, content, state=state)
+        return name
 
     def _free_sheet_name(self, wanted: str) -> str:
         taken = {its.get("name", "").casefold() for its in self._sheets()}

@@ -46,6 +46,31 @@ def test_the_killed_import_is_resumed(own_database: Path) -> None:
     assert "({'rows': 9900, 'meters': 9900}, 100)" in shown
 
 
+@pytest.mark.filterwarnings("ignore:Workbook contains no default style")
+def test_the_whole_loop(own_database: Path) -> None:
+    """Template, faults, the corrected file, undo: the counts are those of the story, and the table is as it was."""
+    shown = outputs(run(ROOT / "notebooks/5_the_whole_loop.ipynb", own_database))
+
+    assert "('partial_success', 4, 2)" in shown
+    assert 'did you mean "steel"?' in shown
+    assert "(True, 2, 1, 3, 1)" in shown
+    assert "1 1 0" in shown
+    assert "('undo', 2, 1, 0)" in shown
+    assert "('import', 'partial_success', True)" in shown
+    assert "('undo', 'success', False)" in shown
+
+
+def test_a_workflow_waits_without_waiting(own_database: Path) -> None:
+    """Asked, loaded, and ten minutes later by the database's clock reminded."""
+    shown = outputs(run(ROOT / "notebooks/6_workflow.ipynb", own_database))
+
+    assert "(97, 3)" in shown
+    assert "[('ask', 'approval', ('controller',))]" in shown
+    assert "(1, 97)" in shown
+    assert "(1, 'completed')" in shown
+    assert "('remind', 'passed', '3 rows are still missing')" in shown
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_is_readable(path: Path) -> None:
     """Prose first, small cells, committed with its outputs, the front door only, and no place of one machine."""

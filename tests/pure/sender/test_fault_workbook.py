@@ -125,6 +125,24 @@ def test_a_marked_workbook_can_be_marked_again(tmp_path: Path) -> None:
     again = im.check(tmp_path / "again.xlsx", FORM)
     assert again.left_out.unknown_columns == ('G "own"',)
     assert again.faults.height == 4
+    assert im.sheets(tmp_path / "again.xlsx")["name"].to_list() == ["Report", "Chart", "Faults", "_rowlease"]
+
+
+def test_a_template_that_was_filled_in_gets_the_stamp_of_its_faults(tmp_path: Path) -> None:
+    """There is one stamp in a workbook, the newest; the guidance stays."""
+    path = FORM.template(tmp_path / "t.xlsx")
+    book = openpyxl.load_workbook(path)
+    book["Report"].append(["ABC1234", "tomorrow"])
+    book.save(path)
+
+    im.check(path, FORM).workbook(tmp_path / "marked.xlsx")
+
+    with open_workbook(tmp_path / "marked.xlsx") as workbook:
+        stamp = stamp_of(workbook)
+        names = [sheet.name for sheet in workbook.sheets]
+    assert stamp is not None
+    assert stamp.kind == "faults"
+    assert sorted(names) == ["Faults", "How to fill in", "Report", "_rowlease", "_rowlease_lists"]
 
 
 def test_only_the_failed_rows(tmp_path: Path) -> None:
