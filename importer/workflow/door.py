@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
+from importer import import_job
 from importer.db import Connection, Database, connect, dict_rows
 from importer.errors import WorkflowNotFoundError
 from importer.workflow import imports, instances, moving, seen
 from importer.workflow.definition import Workflow
 from importer.workflow.firing import ST, At
 from importer.workflow.seen import Approval, Approvals, Instance, Instances, StoredWorkflow, Why
+
+
+class FormData(Protocol):
+    """A form as this room sees it: a name, a digest, and plain data (`importer.Form` is one)."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def digest(self) -> str:
+        """The hash of its definition."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
 
 
 def store_workflow(workflow: Workflow, *, db: Database | None = None) -> StoredWorkflow:
@@ -49,6 +65,7 @@ def start(
     *,
     key: str | None = None,
     files: Mapping[str, str | os.PathLike[str]] | None = None,
+    forms: Iterable[FormData] = (),
     db: Database | None = None,
     conn: Connection | None = None,
 ) -> Instance:
@@ -60,6 +77,7 @@ def start(
         key: a name of the caller's; the same key with the same variables is the same instance.
         files: workbooks by the name of the variable that stands for them; copied into the store, so that any worker
             can import them.
+        forms: forms that its imports name; stored if they are not.
         db: the database; else the one of `connect()`.
         conn: start in this connection's transaction instead (psycopg 3); it counts once that commits.
 
@@ -74,6 +92,8 @@ def start(
 
         def begin(own: Connection) -> Instance:
             with own.transaction():
+                for form in forms:
+                    import_job.store_form(own, form.to_dict(), name=form.name, digest=form.digest)
                 if isinstance(workflow, Workflow):
                     name, version = workflow.name, instances.store(own, workflow)
                 else:
