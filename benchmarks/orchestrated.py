@@ -46,7 +46,13 @@ FORM = im.Form.from_dict(
 )
 
 #: Names a host by its own, so that two workers on one machine are two hosts to the lease.
-AS_HOST = "import socket, sys; socket.gethostname = lambda: sys.argv.pop(1); from importer.cli import main; main()"
+AS_HOST = """
+import socket, sys
+name = sys.argv.pop(1)
+socket.gethostname = lambda: name
+from importer.cli import main
+sys.exit(main())
+"""
 
 
 def write(path: Path, rows: int, start: int = 0) -> Path:
@@ -216,7 +222,8 @@ def together(db: im.Database, folder: Path, environment: dict[str, str], count: 
                 " join rowlease.import_jobs as j on j.id = a.job_id where j.file_name like 'shared-%%' group by 1"
             ).fetchall()
             rows = conn.execute(
-                "select count(*) as rows, count(distinct meter) as meters from readings where meter >= 'M400000000'"
+                "select count(*) as rows, count(distinct meter) as meters from readings"
+                " where meter between 'M400000000' and 'M499999999'"
             ).fetchone()
     say(f"{count} jobs drained by two hosts and Dagster together", f"{done - began:.1f} s, {shares}, {rows}")
 

@@ -238,7 +238,30 @@ def test_many_workbooks_at_once_are_few_runs(stack: Stack, stack_db: im.Database
 
 
 #: Starts a worker on a host of another name: to the lease, two of them on one machine are two hosts.
-AS_HOST = "import socket, sys; socket.gethostname = lambda: sys.argv.pop(1); from importer.cli import main; main()"
+AS_HOST = """
+import socket, sys
+name = sys.argv.pop(1)
+socket.gethostname = lambda: name
+from importer.cli import main
+sys.exit(main())
+"""
+
+
+def listening(db: im.Database) -> int:
+    """Count the workers that wait for a notification."""
+    with psycopg.connect(db.conninfo, autocommit=True) as conn:
+        found = conn.execute(
+            "select count(*) from pg_stat_activity where query ilike '%listen rowlease%'"
+            " and datname = current_database() and pid <> pg_backend_pid()"
+        ).fetchone()
+    assert found is not None
+    return int(found[0])
+
+
+def a_host(name: str, log: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    """Start a worker on a host of this name."""
+    with log.open("wb") as written:
+        return subprocess.Popen([sys.executable, "-c", AS_HOST, name, "work"], env=environment, stderr=written)
 
 
 def test_two_hosts_and_dagster_share_a_queue(stack: Stack, stack_db: im.Database, tmp_path: Path) -> None:
@@ -252,15 +275,15 @@ def test_two_hosts_and_dagster_share_a_queue(stack: Stack, stack_db: im.Database
         "ROWLEASE_DATA_FOLDER": str(stack.folder / "data"),
         "ROWLEASE_IMPORTS_START_DELAY_S": "0.1",
     }
-    hosts = [
-        subprocess.Popen([sys.executable, "-c", AS_HOST, name, "work"], env=environment, stderr=subprocess.DEVNULL)
-        for name in ("host-a", "host-b")
-    ]
+    names = ("host-a", "host-b")
+    logs = [tmp_path / f"{name}.log" for name in names]
+    hosts = [a_host(name, log, environment) for name, log in zip(names, logs, strict=True)]
 
     def shared() -> list[im.Job]:
         return [job for job in im.jobs(db=stack_db, form="shared_report") if job.file_name.startswith("shared-")]
 
     try:
+        until(lambda: listening(stack_db) == 2, deadline_s=60)
         with stack_db.connection() as conn, conn.transaction():
             for path in paths:
                 im.submit(path, plain, db=stack_db, conn=conn)
@@ -271,6 +294,7 @@ def test_two_hosts_and_dagster_share_a_queue(stack: Stack, stack_db: im.Database
         codes = [host.wait(30) for host in hosts]
 
     assert codes == [0, 0]
+    assert all(f"claimed as import:{name}:" in log.read_text() for name, log in zip(names, logs, strict=True))
     assert {(job.status, job.success_rows) for job in shared()} == {("success", 3)}
     assert {tuple(attempts(stack_db, job)) for job in shared()} == {("finished",)}
     with stack_db.connection() as conn:
