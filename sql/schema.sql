@@ -100,7 +100,6 @@ create table rowlease.import_jobs (
     size_bytes bigint not null,
     sheet text,
     forced boolean not null default false,
-    submit_key text,
     create_table boolean not null default false,
     batch_rows integer,
     replaces bigint[] not null default '{}'::bigint[],
@@ -152,7 +151,6 @@ CREATE INDEX import_jobs_created ON rowlease.import_jobs USING btree (created_at
 CREATE UNIQUE INDEX import_jobs_identity ON rowlease.import_jobs USING btree (content_hash, form_name, form_version, COALESCE(sheet, ''::text)) WHERE ((NOT forced) AND (replaced_by IS NULL) AND (undone_at IS NULL) AND (kind = 'import'::text));
 CREATE INDEX import_jobs_parent ON rowlease.import_jobs USING btree (parent_id) WHERE (parent_id IS NOT NULL);
 CREATE INDEX import_jobs_run_out ON rowlease.import_jobs USING btree (lease_until) WHERE (status = 'running'::text);
-CREATE UNIQUE INDEX import_jobs_submit_key ON rowlease.import_jobs USING btree (submit_key);
 CREATE UNIQUE INDEX import_jobs_undo ON rowlease.import_jobs USING btree (parent_id) WHERE ((kind = 'undo'::text) AND (status = ANY (ARRAY['pending'::text, 'running'::text])));
 CREATE INDEX import_jobs_waiting ON rowlease.import_jobs USING btree (priority, due_at, created_at) WHERE (status = 'pending'::text);
 comment on column rowlease.import_jobs.due_at is 'When the row may be claimed; null: nothing to do.';
@@ -162,6 +160,16 @@ comment on column rowlease.import_jobs.holder is 'Who holds the lease; never lea
 comment on column rowlease.import_jobs.lease_until is 'When others may claim the row although it is held.';
 comment on column rowlease.import_jobs.attempt_count is 'Claims that ended in a crash or an error, the running one included.';
 comment on column rowlease.import_jobs.started_at is 'When the row was claimed first.';
+
+create table rowlease.import_keys (
+    key text not null,
+    job_id bigint not null,
+    created_at timestamp with time zone not null default rowlease.clock(),
+    constraint import_keys_pkey PRIMARY KEY (key),
+    constraint import_keys_job_id_fkey FOREIGN KEY (job_id) REFERENCES rowlease.import_jobs(id) ON DELETE CASCADE,
+    constraint import_keys_key_check CHECK ((key <> ''::text))
+);
+CREATE INDEX import_keys_job ON rowlease.import_keys USING btree (job_id);
 
 create table rowlease.import_row_faults (
     job_id bigint not null,
@@ -638,7 +646,6 @@ create view rowlease.import_jobs_seen as
     size_bytes,
     sheet,
     forced,
-    submit_key,
     create_table,
     batch_rows,
     replaces,

@@ -35,27 +35,27 @@ def submit(conn: Connection, request: Request) -> Job:
         earlier = _submissions(conn, request.form_name, request.content_hash)
         others = _in_the_way(earlier, version, request.sheet)
         if request.key is not None:
-            conn.execute(_ST["lock_key"], {"submit_key": request.key})
-            keyed = conn.execute(_ST["by_submit_key"], {"submit_key": request.key}).fetchone()
+            conn.execute(_ST["lock_key"], {"key": request.key})
+            keyed = conn.execute(_ST["by_key"], {"key": request.key}).fetchone()
             if keyed is not None:
                 return _same_key(conn, request, version, keyed, others)
         same = [row for row in earlier if row["form_version"] == version and row["sheet"] == request.sheet]
         if same and not request.force:
-            return _known(conn, request, same[0], others)
-        replaces = _replaced(conn, request, version, others)
-        row = conn.execute(
-            _ST["submit"],
-            {
-                **_fields(request),
-                "form_version": version,
-                "forced": bool(same),
-                "submit_key": request.key,
-                "replaces": replaces,
-            },
-        ).fetchone()
-        assert row is not None  # an insert that returns
-        conn.execute(_ST["wake"])
-        return job(conn, row["id"])
+            found = _known(conn, request, same[0], others)
+        else:
+            found = _made(conn, request, version, beside=bool(same), replaces=_replaced(conn, request, version, others))
+        if request.key is not None:
+            conn.execute(_ST["keep_key"], {"key": request.key, "id": found.id})
+        return found
+
+
+def _made(conn: Connection, request: Request, version: int, *, beside: bool, replaces: Sequence[int]) -> Job:
+    """Make a new waiting job; `beside` says that this content has one."""
+    params = {**_fields(request), "form_version": version, "forced": beside, "replaces": list(replaces)}
+    row = conn.execute(_ST["submit"], params).fetchone()
+    assert row is not None  # an insert that returns
+    conn.execute(_ST["wake"])
+    return job(conn, row["id"])
 
 
 def _submissions(conn: Connection, form_name: str, content_hash: str) -> list[dict[str, Any]]:

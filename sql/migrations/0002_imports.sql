@@ -24,7 +24,6 @@ create table rowlease.import_jobs (
     size_bytes bigint not null check (size_bytes >= 0),
     sheet text,                                     -- instead of the form's own sheet
     forced boolean not null default false,          -- made beside an earlier job of the same identity
-    submit_key text,                                -- the caller's own name for this submission
     create_table boolean not null default false,
     batch_rows integer check (batch_rows > 0),
     replaces bigint[] not null default '{}',        -- jobs whose rows the first transaction removes
@@ -58,8 +57,16 @@ create index import_jobs_run_out on rowlease.import_jobs (lease_until) where sta
 create unique index import_jobs_identity on rowlease.import_jobs (content_hash, form_name, form_version, coalesce(sheet, ''))
     where not forced and replaced_by is null;
 create index import_jobs_content on rowlease.import_jobs (form_name, content_hash);
-create unique index import_jobs_submit_key on rowlease.import_jobs (submit_key);
 create index import_jobs_created on rowlease.import_jobs (created_at desc, id desc);
+
+-- Callers' own names for submissions; several may name one job, as several submissions of one content do.
+create table rowlease.import_keys (
+    key text primary key check (key <> ''),
+    job_id bigint not null references rowlease.import_jobs (id) on delete cascade,
+    created_at timestamptz not null default rowlease.clock()
+);
+
+create index import_keys_job on rowlease.import_keys (job_id);
 
 -- One row per claim of a job; ended and how stay null while it runs.
 create table rowlease.import_attempts (
@@ -92,6 +99,6 @@ create view rowlease.import_jobs_seen as
 select
     id, status, due_at, priority, fence, lease_until, attempt_count, max_attempts, last_heartbeat_at, last_error,
     created_by, created_at, started_at, finished_at,
-    form_name, form_version, file_name, content_hash, size_bytes, sheet, forced, submit_key, create_table, batch_rows,
+    form_name, form_version, file_name, content_hash, size_bytes, sheet, forced, create_table, batch_rows,
     replaces, replaced_by, run_ref, total_rows, success_rows, failed_rows, skipped_rows, reason, left_out
 from rowlease.import_jobs;

@@ -39,7 +39,7 @@ create or replace view rowlease.import_jobs_seen as
 select
     id, status, due_at, priority, fence, lease_until, attempt_count, max_attempts, last_heartbeat_at, last_error,
     created_by, created_at, started_at, finished_at,
-    form_name, form_version, file_name, content_hash, size_bytes, sheet, forced, submit_key, create_table, batch_rows,
+    form_name, form_version, file_name, content_hash, size_bytes, sheet, forced, create_table, batch_rows,
     replaces, replaced_by, run_ref, total_rows, success_rows, failed_rows, skipped_rows, reason, left_out,
     kind, parent_id, only_changes, updated_rows, undone_at, undone_by
 from rowlease.import_jobs;

@@ -66,23 +66,31 @@ order by
 
 -- name: lock_key
 -- Serializes submissions under one key, until the transaction ends.
-select pg_advisory_xact_lock(hashtextextended('rowlease key ' || %(submit_key)s, 0))
+select pg_advisory_xact_lock(hashtextextended('rowlease key ' || %(key)s, 0))
 
--- name: by_submit_key
--- The job that was submitted under this key.
-select *
-from rowlease.import_jobs_seen
-where submit_key = %(submit_key)s
+-- name: by_key
+-- The job that a submission under this key made or found.
+select j.*
+from rowlease.import_keys as k
+join rowlease.import_jobs_seen as j
+    on j.id = k.job_id
+where k.key = %(key)s
+
+-- name: keep_key
+-- Remembers the key of a submission, also of one that found its job.
+insert into rowlease.import_keys (key, job_id)
+values (%(key)s, %(id)s)
 
 -- name: submit
 -- A new waiting job.
 insert into rowlease.import_jobs (
-    form_name, form_version, file_name, content_hash, size_bytes, sheet, forced, submit_key, create_table, batch_rows,
+    form_name, form_version, file_name, content_hash, size_bytes, sheet, forced, create_table, batch_rows,
     replaces, run_ref, parent_id, only_changes, status, due_at, priority, max_attempts, created_by
 )
 values (
-    %(form_name)s, %(form_version)s, %(file_name)s, %(content_hash)s, %(size_bytes)s, %(sheet)s, %(forced)s, %(submit_key)s,
-    %(create_table)s, %(batch_rows)s, %(replaces)s, %(run_ref)s, %(parent_id)s, %(only_changes)s, 'pending', rowlease.clock(), %(priority)s, %(max_attempts)s, session_user
+    %(form_name)s, %(form_version)s, %(file_name)s, %(content_hash)s, %(size_bytes)s, %(sheet)s, %(forced)s,
+    %(create_table)s, %(batch_rows)s, %(replaces)s, %(run_ref)s, %(parent_id)s, %(only_changes)s, 'pending',
+    rowlease.clock(), %(priority)s, %(max_attempts)s, session_user
 )
 returning id
 

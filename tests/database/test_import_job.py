@@ -107,6 +107,18 @@ def test_the_same_key_with_other_input_shows_what_differs(db: Database, path: Pa
     assert conflict.value.id == first.id
 
 
+def test_a_key_is_remembered_also_when_it_found_its_job(db: Database, path: Path, tmp_path: Path) -> None:
+    """Several keys may name one job; each of them stays with its input."""
+    first = im.submit(path, form(), db=db)
+    other = site_workbook(tmp_path / "other.xlsx", 3)
+
+    assert im.submit(path, form(), db=db, key="march").id == first.id
+    assert im.submit(path, form(), db=db, key="again").id == first.id
+    for key in ("march", "again"):
+        with pytest.raises(im.JobConflictError, match="content was"):
+            im.submit(other, form(), db=db, key=key)
+
+
 def test_the_same_content_under_another_version_is_refused(db: Database, path: Path) -> None:
     """The earlier job has rows; the message names it and what to do."""
     first = import_it(db, path)

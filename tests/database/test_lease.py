@@ -456,7 +456,7 @@ def test_claim_over_a_backlog_uses_its_indexes(database: Database, queue_jobs: Q
     for name, number in {"limit": 1, "holder": 2, "ttl": 3}.items():
         text = text.replace(f"%({name})s", f"${number}")
     with database.connection() as conn:
-        for index in ("import_jobs_identity", "import_jobs_content", "import_jobs_created", "import_jobs_submit_key"):
+        for index in ("import_jobs_identity", "import_jobs_content", "import_jobs_created"):
             conn.execute(f"drop index rowlease.{index}")  # only to fill the table faster
         queue_jobs(300_000)
         conn.execute("analyze rowlease.import_jobs")
