@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 import importer as im
 from tests.importing import site_workbook
 from tests.pipelines.stack import Stack
+from tests.workflows import flow, node
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
@@ -28,6 +29,14 @@ LAUNCHPAD = """ops:
     config:
       form: seen_report
       file: {file}
+"""
+
+ANSWER = """ops:
+  answer_one_approval:
+    config:
+      approval: {approval}
+      choice: approve
+      by: Ada
 """
 
 
@@ -90,6 +99,32 @@ def test_a_workbook_is_imported_from_the_launchpad(
         expect(page.get_by_role("cell", name=str(row), exact=True)).to_be_visible()
     expect(page.get_by_text("a whole number is expected").first).to_be_visible()
     shot(page, "3-asset")
+
+
+def test_a_waiting_step_is_approved_from_the_launchpad(stack: Stack, stack_db: im.Database, page: Page) -> None:
+    """The answer is launched as a run; its log says that the workflow has ended, and so it has."""
+    asked = flow(
+        node("ask", "approval", question="Go on?", who=["Ada"]),
+        node("end", "end"),
+        ways=[("ask", "end")],
+        name="seen_workflow",
+    )
+    started = im.start(asked, db=stack_db)
+    (approval,) = im.approvals(instance=started, db=stack_db)
+
+    page.goto(f"{stack.address}/locations/rowlease/jobs/answer_approval/playground")
+    page.locator(".CodeMirror").first.wait_for()
+    page.evaluate(
+        "text => document.querySelector('.CodeMirror').CodeMirror.setValue(text)",
+        ANSWER.format(approval=approval.id),
+    )
+    page.get_by_role("button", name="Launch Run").click()
+    page.wait_for_url("**/runs/**")
+    expect(page.get_by_text("Success", exact=True).first).to_be_visible(timeout=2 * PATIENCE_MS)
+    expect(page.get_by_text(f"workflow instance {started.id} is completed").first).to_be_visible()
+    shot(page, "5-approved")
+
+    assert im.workflow(started, db=stack_db).status == "completed"
 
 
 def test_a_form_says_what_it_expects(stack: Stack, page: Page) -> None:
