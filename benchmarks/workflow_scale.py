@@ -127,7 +127,7 @@ def storm(db: Database, divisor: int) -> None:
 
 def lag(db: Database, divisor: int, folder: Path) -> None:
     """Measure the lag of timers in a worker that imports at the same time."""
-    count = max(100, 2_000 // divisor)
+    count = max(1_000, 2_000 // divisor)
     form = im.Form.from_dict(
         {"name": "lag", "table": "lag_rows", "columns": [{"name": "n", "title": "N", "type": "integer"}]}
     )
@@ -191,7 +191,8 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="rowlease-"))
     server = EmbeddedServer(folder)
     quick = Rhythm(start_delay=timedelta(milliseconds=1), batch=20, lease=timedelta(seconds=60))
-    settings = im.Settings(data_folder=folder, timers=quick)
+    imports = Rhythm(start_delay=timedelta(milliseconds=1), batch=5, lease=timedelta(seconds=300))
+    settings = im.Settings(data_folder=folder, timers=quick, imports=imports)
     try:
         with Database(server.url(), settings) as db:
             migrate(db)
