@@ -77,6 +77,10 @@ class Seen:
     patience_over: bool
 
 
+#: Folder in the inbox where senders find the faults of their workbooks; nothing is taken from there.
+FAULTS_FOLDER = "faults"
+
+
 def folder(settings: Settings) -> Path:
     """The inbox as a path: of the local file system, or of a bucket.
 
@@ -95,7 +99,7 @@ def folder(settings: Settings) -> Path:
 
 
 def files(inbox: Path) -> Iterator[File]:
-    """Give the files below the inbox, but hidden ones and those that programs leave while they write.
+    """Give the files below the inbox, but hidden ones and those that programs leave while they write or that we wrote.
 
     A link is followed; one that leads nowhere, and a file that vanishes meanwhile, is passed over. One that cannot be
     looked at has the stamp `unreadable`.
@@ -108,7 +112,7 @@ def files(inbox: Path) -> Iterator[File]:
             return
         for place in sorted(inbox.rglob("*")):
             path = place.relative_to(inbox).as_posix()
-            if _passing(path):
+            if _passing(path) or path.startswith(f"{FAULTS_FOLDER}/"):
                 continue
             stamp = _stamp(place)
             if stamp is not None:

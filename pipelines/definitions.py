@@ -12,6 +12,7 @@ from pipelines.checks import form_checks
 from pipelines.resources import Importer
 from pipelines.schedules import forms_hourly, retention_nightly
 from pipelines.sensors import SENSORS
+from pipelines.undo import undo_import
 from pipelines.workflows import JOBS as WORKFLOW_JOBS
 from pipelines.workflows import SENSORS as WORKFLOW_SENSORS
 
@@ -24,7 +25,7 @@ def definitions(settings: im.Settings, known: im.KnownForms) -> Definitions:
     return Definitions(
         assets=[form_asset(form) for form in forms],
         asset_checks=[form_checks(form) for form in forms],
-        jobs=[*JOBS, *WORKFLOW_JOBS, *([check_forms(forms)] if forms else [])],
+        jobs=[*JOBS, undo_import, *WORKFLOW_JOBS, *([check_forms(forms)] if forms else [])],
         sensors=[*SENSORS, *WORKFLOW_SENSORS],
         schedules=[
             retention_nightly(settings.time_zone),

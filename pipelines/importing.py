@@ -180,13 +180,28 @@ def check_form(context: Context, importer: Importer, form: im.Form) -> None:
 
 
 def _imported(context: Context, importer: Importer, job: im.Job, *, here: bool = True) -> Imported:
-    imported = Imported(job=job, metadata=import_metadata(job, db=importer.db, run_id=context.run.run_id), here=here)
+    metadata = {
+        **import_metadata(job, db=importer.db, run_id=context.run.run_id),
+        **_fault_workbook(context, importer, job),
+    }
+    imported = Imported(job=job, metadata=metadata, here=here)
     said = f"import job {job.id} ({job.form}, {job.file_name}): {job.status.replace('_', ' ')}"
     if job.status in {"failed", "cancelled"}:
         context.log.error(f"{said}: {job.last_error or imported.counts}")
     else:
         context.log.info(f"{said}, {imported.counts}")
     return imported
+
+
+def _fault_workbook(context: Context, importer: Importer, job: im.Job) -> Mapping[str, MetadataValue[Any]]:
+    """The sender's workbook with the bad cells marked, put where the sender finds it; none when it cannot be."""
+    if not job.failed_rows:
+        return {}
+    try:
+        return {"fault_workbook": MetadataValue.path(im.put_fault_workbook(job, db=importer.db))}
+    except (im.StoreError, im.WorkbookError) as error:
+        context.log.warning(f"the faults of import job {job.id} are not written into a workbook: {error}")
+        return {}
 
 
 def progress_log(context: Context, title: str) -> Callable[[int, int], None]:

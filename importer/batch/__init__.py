@@ -33,7 +33,7 @@ from importer.batch.door import (
     submit,
 )
 from importer.batch.dry_run import check
-from importer.batch.for_sender import fault_workbook, template
+from importer.batch.for_sender import fault_workbook, put_fault_workbook, template
 from importer.batch.form_state import FormState, failed_rows_allowed, form_state, fresh_within
 from importer.batch.importing import Progress
 from importer.batch.known_forms import KnownForms, known_forms
@@ -67,6 +67,7 @@ __all__ = [
     "jobs",
     "known_forms",
     "locate",
+    "put_fault_workbook",
     "retry",
     "run",
     "run_jobs",

@@ -22,6 +22,7 @@ from importer import import_job
 from importer.batch.lookups import looked_up
 from importer.batch.plan import Batch, FaultRow, Outcome, Plan
 from importer.db import Connection
+from importer.forms import repeat_message
 from importer.forms.shown import as_shown
 from importer.target import Clash, load, lock
 
@@ -120,7 +121,7 @@ class _Clashing:
         self._learn((clash,))
         what = " and ".join(clash.columns)
         if clash.job_id == self._plan.job_id:
-            return f"{what}: the same as in row {clash.first_row} of this sheet"
+            return repeat_message(clash.columns, clash.first_row or 0)
         if clash.job_id is None:
             return f"{what}: already in the table"
         first = f"{what}: already in the table from row {clash.first_row} of import job {clash.job_id}"

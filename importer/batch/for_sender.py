@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import tempfile
 from pathlib import Path
 
-from importer import import_chain, import_job
+from importer import import_chain, import_job, inbox
 from importer.batch.door import database_of, faults, id_of
 from importer.batch.opened import opened
 from importer.db import Database
+from importer.errors import StoreError
 from importer.forms import Form
 from importer.forms.fault_workbook import Sent, write_fault_workbook
 from importer.forms.template import template as template_of
@@ -65,3 +67,28 @@ def fault_workbook(
             opening=lambda path: opened(path, database.settings, form, name=found.file_name),
         )
         return write_fault_workbook(sent, path, faults(found, db=database), only_failed=only_failed)
+
+
+def put_fault_workbook(job: Job | int, *, db: Database | None = None) -> str:
+    """Write the workbook of a job with its bad cells marked into the folder `faults` of the inbox; return where it is.
+
+    There its sender finds it; nothing is taken in from that folder, so the corrected workbook is put where the first
+    one was.
+
+    Raises:
+        StoreError: the inbox cannot be written, or the job's workbook is not in the store any more.
+        Everything that `fault_workbook` raises.
+    """
+    with database_of(db) as database:
+        with database.connection() as conn:
+            found = import_job.job(conn, id_of(job))
+        place = inbox.folder(database.settings) / inbox.FAULTS_FOLDER
+        target = place / f"{Path(found.file_name).stem}_faults_{found.id}.xlsx"
+        with tempfile.TemporaryDirectory() as own:
+            marked = fault_workbook(found, Path(own) / "faults.xlsx", db=database)
+            try:
+                place.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(marked.path.read_bytes())
+            except OSError as error:
+                raise StoreError(f"the inbox cannot be written: {error.strerror or error}") from error
+        return str(target)

@@ -11,7 +11,7 @@ import polars as pl
 from importer import import_chain, import_job
 from importer.batch.door import database_of, id_of
 from importer.batch.here import claim_here, run_here
-from importer.batch.importing import CHUNK_ROWS
+from importer.batch.importing import CHUNK_ROWS, Progress
 from importer.batch.opened import opened
 from importer.batch.plan import FaultRow, Plan, batches
 from importer.batch.undoing import take_back_batch
@@ -62,6 +62,7 @@ def undo(
     wait: bool = True,
     progress: bool = True,
     run_ref: str | None = None,
+    watch: Progress | None = None,
     at: At = ...,
 ) -> Job: ...
 @overload
@@ -75,6 +76,7 @@ def undo(
     wait: bool = True,
     progress: bool = True,
     run_ref: str | None = None,
+    watch: Progress | None = None,
     at: At = lambda _point: None,
 ) -> Job | UndoPreview:
     """Take an import back: rows it put in go, rows it updated get back what they held.
@@ -91,6 +93,7 @@ def undo(
         wait: wait for an undo of this import that somebody else runs.
         progress: show a bar.
         run_ref: who runs it outside, for example a Dagster run id.
+        watch: called with (rows dealt with, rows kept) as it goes.
         at: called at named points (tests end the process there).
 
     Returns the undo job as it ended: `success_rows` were taken back (`updated_rows` of them restored), `failed_rows`
@@ -116,7 +119,7 @@ def undo(
         if queue:
             return dataclasses.replace(waiting, submitted_before=before)
         done = run_here(
-            database, waiting, lease, holder=holder, run_ref=run_ref, wait=wait, progress=progress, watch=None, at=at
+            database, waiting, lease, holder=holder, run_ref=run_ref, wait=wait, progress=progress, watch=watch, at=at
         )
         return dataclasses.replace(done, submitted_before=before)
 

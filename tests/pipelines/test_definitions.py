@@ -26,7 +26,7 @@ SNAPSHOT = {
     ],
     "jobs": [
         "answer_approval", "cancel_workflow", "check_forms", "import_workbook", "process_imports", "process_steps",
-        "retention", "start_workflow",
+        "retention", "start_workflow", "undo_import",
     ],
     "sensors": ["due_imports", "due_steps", "failed_runs", "inbox", "lost_runs"],
     "schedules": ["forms_hourly", "retention_nightly"],
@@ -34,6 +34,7 @@ SNAPSHOT = {
         "import_workbook": ["import_one_workbook"],
         "process_imports": ["run_due_imports"],
         "retention": ["remove_what_is_old"],
+        "undo_import": ["undo_one_import"],
         "process_steps": ["run_due_steps"],
         "start_workflow": ["start_one_workflow"],
         "answer_approval": ["answer_one_approval"],
