@@ -32,7 +32,7 @@ from importer.forms.form import COLUMN_TYPES, ColumnType, Form, FormColumn, Loca
 from importer.forms.header import Header
 from importer.forms.left_out import LeftOut
 from importer.forms.reading import FAULT_SCHEMA, CheckedChunk, Reading, read_rows
-from importer.forms.seen_keys import SeenKeys
+from importer.forms.seen_keys import SeenKeys, repeat_message
 
 __all__ = [
     "COLUMN_TYPES",
@@ -49,4 +49,5 @@ __all__ = [
     "Reading",
     "SeenKeys",
     "read_rows",
+    "repeat_message",
 ]

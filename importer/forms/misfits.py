@@ -26,6 +26,8 @@ _MOST_DIGITS = 400
 #: The day after 9999-12-31, as a serial.
 _BEYOND_SERIALS = 2_958_466
 
+#: Year, month and day are told apart as ISO 8601 does, whatever else is wrong.
+_LOOKS_ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ T][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?)?", re.ASCII)
 _LOOKS_DATE = re.compile(r"[0-9]{1,4}[./-][0-9]{1,2}[./-][0-9]{1,4}(?:[ T].*)?")
 
 WANTED = {
@@ -242,6 +244,8 @@ class Judge:
     def _text_is_no_moment(self, text: str) -> str:
         if names_a_zone(text):
             return f"{self._wanted} without a time zone is expected, this text names one"
+        if _LOOKS_ISO.fullmatch(text):
+            return f"{self._wanted} is expected; this text is written as one, but there is no such moment"
         if _LOOKS_DATE.fullmatch(text) and not self._formats:
             return (
                 f"{self._wanted} is expected; which part of this text is the day and which the month is not known: "

@@ -7,14 +7,19 @@ The hashes are seeded anew for each sheet, so no file can be made to collide.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
 
 from importer.forms.form import Form
-from importer.forms.labels import listed
 from importer.forms.reading import FAULT_SCHEMA, CheckedChunk
 from importer.forms.shown import as_shown
+
+
+def repeat_message(columns: Sequence[str], row: int) -> str:
+    """What is said of a row whose values in these columns an earlier row of the sheet has; wherever that is found."""
+    return f"{' and '.join(columns)}: the same as in row {row} of this sheet"
 
 
 @dataclass
@@ -128,11 +133,8 @@ class SeenKeys:
                 continue
             seen.add((at, columns[0]))
             row = frame.row(at, named=True)
-            together = f" with {listed(columns[1:])}" if len(columns) > 1 else ""
-            value = ", ".join(as_shown(row[name]) for name in columns)
-            faults.append(
-                (row["source_row"], columns[0], "unique", value, f"row {holder} has the same value{together} already")
-            )
+            value = as_shown(row[columns[0]])
+            faults.append((row["source_row"], columns[0], "unique", value, repeat_message(columns, holder)))
         return pl.DataFrame(faults, schema=FAULT_SCHEMA, orient="row")
 
     def _in_order(self, faults: pl.DataFrame) -> pl.DataFrame:
