@@ -1,8 +1,11 @@
-"""What is old goes: faults of jobs that ended long ago, and workbooks in the store that no job can need any more.
+"""What is old goes: faults of jobs that ended long ago, workbooks that no job can need any more, and what ended well.
 
 Job rows stay for ever: they are the memory that knows a workbook again. A workbook stays as long as a job is open or
 can be taken up (failed or cancelled before its sheet's end), and for the set number of days after its last job ended.
 One that no job names is a submission that was broken off, or one under way: it stays for a day.
+
+Of timers, durable runs and messages those that ended well go, after days of their own. Failed and dead ones stay until
+somebody has looked at them, and so do runs that were started under a key: they know the key again.
 
 Safe to break off and to run by two at once. *Not guaranteed*: that a workbook is found by somebody who kept its path.
 """
@@ -12,6 +15,7 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import dataclass
 from functools import partial
+from typing import LiteralString
 
 from importer.db import Connection, Database, statements
 from importer.store import Store
@@ -35,6 +39,10 @@ class Pruned:
     workbooks: int = 0
     #: What rows held before imports changed them: those imports cannot be undone any more.
     before_images: int = 0
+    #: Timers, durable runs and messages that ended well.
+    timers: int = 0
+    runs: int = 0
+    messages: int = 0
 
 
 def prune(db: Database) -> Pruned:
@@ -45,7 +53,24 @@ def prune(db: Database) -> Pruned:
     Raises:
         StoreError, DatabaseError: what went before that is gone; the rest goes next time.
     """
-    return Pruned(faults=_prune_faults(db), workbooks=_prune_workbooks(db), before_images=_prune_before_images(db))
+    return Pruned(
+        faults=_prune_faults(db),
+        workbooks=_prune_workbooks(db),
+        before_images=_prune_before_images(db),
+        timers=_prune_ended(db, "delete_timers"),
+        runs=_prune_ended(db, "delete_runs"),
+        messages=_prune_ended(db, "delete_messages"),
+    )
+
+
+def _prune_ended(db: Database, statement: LiteralString) -> int:
+    """Remove rows that ended well, some at a time, each time in a transaction of its own."""
+    params = {"keep": dt.timedelta(days=db.settings.keep_finished_days), "limit": _AT_ONCE}
+    gone = 0
+    with db.connection() as conn:
+        while (some := conn.execute(_ST[statement], params).rowcount) > 0:
+            gone += some
+    return gone
 
 
 def _prune_faults(db: Database) -> int:

@@ -17,6 +17,7 @@ environment variable to change. A test or a notebook builds `Settings(...)` by h
 | `ROWLEASE_SECRET_...` | secrets that headers name: `{{secret.NAME}}`; read when they are used | |
 | `ROWLEASE_PASS_S` | how long a pass of an orchestrator claims new jobs, seconds | 600 |
 | `ROWLEASE_KEEP_FAULTS_DAYS`, `_KEEP_WORKBOOKS_DAYS` | retention of faults and of the store's workbooks | 90, 30 |
+| `ROWLEASE_KEEP_FINISHED_DAYS` | retention of timers, durable runs and messages that ended well | 30 |
 | `ROWLEASE_TIME_ZONE` | zone in which schedules are meant | UTC |
 | `ROWLEASE_IMPORTS_BATCH_ROWS` | rows per batch | 10,000 |
 | `ROWLEASE_IMPORTS_POLL_S`, `_START_DELAY_S` | rhythm of the worker, seconds | 5, 5 |
@@ -111,6 +112,8 @@ class Settings:
     keep_faults_days: int = 90
     #: Days after its last job's end for which a workbook stays in the store.
     keep_workbooks_days: int = 30
+    #: Days for which timers, durable runs and messages that ended well are kept.
+    keep_finished_days: int = 30
     #: The zone in which schedules are meant, by its IANA name.
     time_zone: str = "UTC"
     #: Rows per batch, that is per transaction, of an import.
@@ -133,6 +136,7 @@ class Settings:
         _require_positive("ROWLEASE_PASS_S", self.pass_limit)
         _require_positive("ROWLEASE_KEEP_FAULTS_DAYS", self.keep_faults_days)
         _require_positive("ROWLEASE_KEEP_WORKBOOKS_DAYS", self.keep_workbooks_days)
+        _require_positive("ROWLEASE_KEEP_FINISHED_DAYS", self.keep_finished_days)
         _require_zone("ROWLEASE_TIME_ZONE", self.time_zone)
         for name, limit in self.limits.items():
             _require_positive(f"{_LIMIT}{name.upper()}", limit)
@@ -169,6 +173,7 @@ class Settings:
             pass_limit=_duration(given, "ROWLEASE_PASS_S", timedelta(minutes=10)),
             keep_faults_days=_count(given, "ROWLEASE_KEEP_FAULTS_DAYS", 90),
             keep_workbooks_days=_count(given, "ROWLEASE_KEEP_WORKBOOKS_DAYS", 30),
+            keep_finished_days=_count(given, "ROWLEASE_KEEP_FINISHED_DAYS", 30),
             time_zone=given.get("ROWLEASE_TIME_ZONE", "UTC"),
             batch_rows=_count(given, "ROWLEASE_IMPORTS_BATCH_ROWS", 10_000),
             imports=_rhythm(given, "IMPORTS", IMPORTS),

@@ -1,5 +1,6 @@
 """What people and sensors launch: one workbook, the queue, and what is done at night."""
 
+import dataclasses
 import datetime as dt
 import time
 from collections.abc import Sequence
@@ -96,14 +97,16 @@ def process_imports() -> None:
 
 @op
 def remove_what_is_old(context: OpExecutionContext, importer: Importer) -> None:
-    """Remove old faults and workbooks that no job can need any more."""
-    pruned = im.prune(importer.db)
-    context.log.info(f"{pruned.faults:,} faults and {pruned.workbooks:,} workbooks removed; import jobs stay")
+    """Remove old faults, workbooks that no job can need any more, and what ended well long ago."""
+    went = ", ".join(
+        f"{count:,} {name.replace('_', ' ')}" for name, count in dataclasses.asdict(im.prune(importer.db)).items()
+    )
+    context.log.info(f"removed: {went}; import jobs stay")
 
 
 @job(name=RETENTION, executor_def=in_process_executor)
 def retention() -> None:
-    """Remove what is older than the settings keep: ROWLEASE_KEEP_FAULTS_DAYS, ROWLEASE_KEEP_WORKBOOKS_DAYS."""
+    """Remove what is older than the settings keep: ROWLEASE_KEEP_FAULTS_DAYS, _WORKBOOKS_DAYS, _FINISHED_DAYS."""
     remove_what_is_old()
 
 

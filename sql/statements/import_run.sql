@@ -40,12 +40,14 @@ order by priority, due_at, created_at, id
 limit %(limit)s
 
 -- name: newest_ended
--- The newest job of a form that came to its end and whose rows were not replaced, and how long ago that was.
+-- The newest import of a form that came to its end and whose rows were not replaced or taken back, and how long ago that was.
 select id, rowlease.clock() - finished_at as age
 from rowlease.import_jobs
 where form_name = %(form)s
     and status in ('success', 'partial_success', 'failed')
+    and kind = 'import'
     and replaced_by is null
+    and undone_at is null
     and (%(loaded)s is false or status <> 'failed')
 order by finished_at desc, id desc
 limit 1

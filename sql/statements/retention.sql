@@ -1,5 +1,46 @@
 -- What is old enough to go. Job rows stay: they are the memory that knows a workbook again.
--- Lock order: one job's faults at a time; the job row itself is not locked.
+-- Lock order: one job's faults at a time; the job row itself is not locked. Of timers, runs and messages, rows that another
+-- transaction has locked are passed over.
+
+-- name: delete_timers
+-- Timers that fired or were cancelled long ago; one that failed stays until somebody has looked at it.
+delete from rowlease.timer_jobs
+where id in (
+    select id
+    from rowlease.timer_jobs
+    where status in ('completed', 'cancelled')
+        and finished_at < rowlease.clock() - %(keep)s::interval
+    order by id
+    limit %(limit)s
+    for update skip locked
+)
+
+-- name: delete_runs
+-- Durable runs that ended well long ago, with their steps. One that was started under a key stays: it knows the key again.
+delete from rowlease.task_runs
+where id in (
+    select id
+    from rowlease.task_runs
+    where status in ('succeeded', 'cancelled')
+        and run_key is null
+        and finished_at < rowlease.clock() - %(keep)s::interval
+    order by id
+    limit %(limit)s
+    for update skip locked
+)
+
+-- name: delete_messages
+-- Messages that were delivered long ago; a dead one holds back its key and stays.
+delete from rowlease.outbox_messages
+where id in (
+    select id
+    from rowlease.outbox_messages
+    where status = 'dispatched'
+        and finished_at < rowlease.clock() - %(keep)s::interval
+    order by id
+    limit %(limit)s
+    for update skip locked
+)
 
 -- name: jobs_with_old_faults
 -- Jobs that ended so long ago that their faults may go.

@@ -128,6 +128,49 @@ def test_needed_knows_nothing_of_contents_without_a_job(db: Database) -> None:
         assert needed(conn, ["0" * 64], keep=YEAR) == set()
 
 
+@pytest.mark.parametrize(
+    ("table", "columns", "ended_well", "stays"),
+    [
+        ("outbox_messages", {"topic": "'t'", "key": "'k'", "payload": "'{}'"}, "dispatched", "dead"),
+        (
+            "task_runs",
+            {"task_name": "'t'", "task_version": "1", "input": "'{}'", "trace_id": "'x'"},
+            "succeeded",
+            "failed",
+        ),
+    ],
+)
+def test_what_ended_well_goes_and_what_failed_stays(
+    db: Database, table: str, columns: dict[str, str], ended_well: str, stays: str
+) -> None:
+    """After its days; what is young, open, failed or dead is left to be looked at."""
+    insert = (
+        f"insert into rowlease.{table} (status, finished_at, {', '.join(columns)})"
+        f" values (%s, rowlease.clock() - %s, {', '.join(columns.values())})"
+    )
+    with db.connection() as conn:
+        for status, days in ((ended_well, 365), (stays, 365), (ended_well, 1)):
+            conn.execute(insert, [status, timedelta(days=days)])
+
+    pruned = im.prune(db)
+
+    with db.connection() as conn:
+        left = conn.execute(f"select status from rowlease.{table} order by id").fetchall()
+    assert pruned.runs + pruned.messages == 1
+    assert [row["status"] for row in left] == [stays, ended_well]
+
+
+def test_a_run_under_a_key_stays(db: Database) -> None:
+    """It knows the key again."""
+    with db.connection() as conn:
+        conn.execute(
+            "insert into rowlease.task_runs (status, finished_at, task_name, task_version, input, trace_id, run_key)"
+            " values ('succeeded', rowlease.clock() - interval '1 year', 't', 1, '{}', 'x', 'march')"
+        )
+
+    assert im.prune(db).runs == 0
+
+
 def test_days_are_those_of_the_settings(db: Database, imported: im.Job, move_clock: MoveClock) -> None:
     """A shorter setting removes earlier."""
     move_clock(timedelta(days=2))

@@ -247,4 +247,4 @@ def test_retention_says_what_went(importer: Importer, instance: DagsterInstance)
     """Nothing old: nothing goes, and the run says so."""
     result = retention.execute_in_process(resources={"importer": importer}, instance=instance)
 
-    assert any("0 faults and 0 workbooks removed" in line for line in log_lines(instance, result.run_id))
+    assert any("removed: 0 faults, 0 workbooks" in line for line in log_lines(instance, result.run_id))

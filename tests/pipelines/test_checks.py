@@ -13,7 +13,7 @@ from dagster import AssetCheckSeverity
 import importer as im
 from pipelines.checks import evaluate
 from pipelines.resources import Importer
-from tests.importing import broken_workbook, site_workbook
+from tests.importing import Serial, broken_workbook, site_workbook, workbook
 
 
 def judged(form: im.Form, importer: Importer) -> dict[str, bool]:
@@ -60,6 +60,19 @@ def test_a_row_removed_behind_our_back_is_seen(importer: Importer, site_form: im
         conn.execute("delete from site_reports where source_row = 2")
 
     assert judged(site_form, importer)["rows_as_counted"] is False
+
+
+def test_a_row_that_was_updated_is_counted_with_the_import_that_brought_it(
+    importer: Importer, site_form: im.Form, tmp_path: Path
+) -> None:
+    """An import that only changes rows that are there has none of its own, and that is as it should be."""
+    keyed = dataclasses.replace(site_form, key=("site", "day"), on_clash="update")
+    rows = [("S1", Serial(45000), 3, 1.5, "old"), ("S2", Serial(45000), 3, 1.5, "old")]
+    im.import_workbook(workbook(tmp_path / "0.xlsx", rows), keyed, db=importer.db, progress=False)
+    rows = [("S1", Serial(45000), 4, 1.5, "new"), ("S3", Serial(45000), 3, 1.5, "old")]
+    im.import_workbook(workbook(tmp_path / "1.xlsx", rows), keyed, db=importer.db, progress=False)
+
+    assert judged(keyed, importer)["rows_as_counted"] is True
 
 
 def test_an_old_import_is_not_fresh(
