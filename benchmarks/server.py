@@ -39,7 +39,7 @@ class Server:
         """Make the template for ours: the tables of the project, migrated by the project itself."""
         with psycopg.connect(self.url, autocommit=True) as connection:
             _remake(connection, _TEMPLATE, "template0")
-        environment = {**os.environ, "DATABASE_URL": _address(self.url, _TEMPLATE)}
+        environment = {**os.environ, "DATABASE_URL": address_of(self.url, _TEMPLATE)}
         subprocess.run([sys.executable, "-m", "benchmarks.migrated"], check=True, env=environment)
 
     @contextlib.contextmanager
@@ -48,7 +48,7 @@ class Server:
         with psycopg.connect(self.url, autocommit=True) as connection:
             _remake(connection, _DATABASE, _TEMPLATE if ours else "template0")
             try:
-                address = _address(self.url, _DATABASE)
+                address = address_of(self.url, _DATABASE)
                 if table:
                     with psycopg.connect(address) as inside:
                         inside.execute(_create_table(recipe))
@@ -108,7 +108,7 @@ def open_server(folder: Path) -> Iterator[Server]:
         embedded.cleanup()
 
 
-def _address(url: str, database: str) -> str:
+def address_of(url: str, database: str) -> str:
     """Return `url` with another database, as a URL that every driver takes."""
     scheme, _, rest = url.partition("://")
     server, _, path = rest.partition("/")

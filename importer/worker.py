@@ -21,8 +21,7 @@ import datetime as dt
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from importer import import_job, import_run, outbox_message, timer_job
@@ -331,19 +330,17 @@ def _serve(
             continue
         waits_s = [kind.rhythm(db.settings).poll.total_seconds() for kind in lane]
         waits_s += [moment_s for kind in lane if (moment_s := kind.next_moment_s(conn)) is not None]
-        _wait(conn, stop, max(min(waits_s), SHORTEST_WAIT_S))
+        _wait(conn, stop, max(min(waits_s), SHORTEST_WAIT_S), {kind.name for kind in lane})
 
 
 #: The shortest wait of a worker that found nothing to do: what looked due may be locked by another just now.
 SHORTEST_WAIT_S = 0.01
 
 
-def _wait(conn: Connection, stop: threading.Event, seconds: float) -> None:
-    """Wait for a notification, a stop, or the time; a stop is seen within half a second."""
-    left = seconds
-    while left > 0 and not stop.is_set():
-        slice_s = min(left, 0.5)
-        with suppress(StopIteration):
-            next(iter(conn.notifies(timeout=slice_s, stop_after=1)))
-            return
-        left -= slice_s
+def _wait(conn: Connection, stop: threading.Event, seconds: float, kinds: Collection[str]) -> None:
+    """Wait for a notification of one of these kinds, a stop, or the time; a stop is seen within half a second."""
+    ends = time.monotonic() + seconds
+    while (left_s := ends - time.monotonic()) > 0 and not stop.is_set():
+        for told in conn.notifies(timeout=min(left_s, 0.5), stop_after=1):
+            if told.payload in kinds:
+                return

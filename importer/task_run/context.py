@@ -11,7 +11,6 @@ from __future__ import annotations
 import datetime as dt
 import logging
 import threading
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -76,13 +75,15 @@ class Context:
         #: Which attempt this is, from 1.
         self.attempt = lease.attempt
         self._db = db
-        self._lease = lease
+        self.lease = lease
         self._task = task
         self._at = at
-        self._names: Counter[str] = Counter()
+        self._names: dict[str, int] = {}
         self._stored: dict[str, Any] | None = None if lease.fence > 1 else {}
         #: Held while a transaction of this run is open: the heartbeat would wait for its lock.
         self.guard = threading.Lock()
+        #: When the watch renewed the lease last, by its own clock.
+        self.renewed_s = 0.0
         self._gone: Exception | None = None
 
     @property
@@ -142,7 +143,7 @@ class Context:
             return
 
         def go(conn: Connection) -> None:
-            with leases.fenced(conn, self._lease):
+            with leases.fenced(conn, self.lease):
                 self._put_step(conn, own, f'"{until}"')
                 self._suspend(conn, due_at=until, fact=None, how="asleep")
                 self._at("suspending")
@@ -179,7 +180,7 @@ class Context:
         over = waited is not None and until is not None and self._is_over(until)
 
         def go(conn: Connection) -> Fact | None:
-            with leases.fenced(conn, self._lease):
+            with leases.fenced(conn, self.lease):
                 row = conn.execute(_ST["fact"], {"id": self.run_id, "name": fact}).fetchone()
                 if row is not None:
                     return Fact(**row)
@@ -226,7 +227,7 @@ class Context:
         text = as_json(result, f"the result of operation {key}")
 
         def go(conn: Connection) -> None:
-            with leases.fenced(conn, self._lease):
+            with leases.fenced(conn, self.lease):
                 params = {"id": self.run_id, "key": key, "result": text}
                 stored = conn.execute(_ST["end_operation"], params).fetchone() is not None
                 if stored and commit is not None:  # not stored: it was, and only the answer was lost
@@ -238,14 +239,14 @@ class Context:
         return from_json(text)  # type: ignore[no-any-return]
 
     def _begin(self, conn: Connection, key: str) -> dict[str, Any]:
-        with leases.fenced(conn, self._lease):
+        with leases.fenced(conn, self.lease):
             row = conn.execute(_ST["begin_operation"], {"id": self.run_id, "key": key}).fetchone()
             assert row is not None  # an insert or update that returns
             return row
 
     def _numbered(self, name: str) -> str:
-        self._names[name] += 1
-        return name if self._names[name] == 1 else f"{name}#{self._names[name]}"
+        number = self._names[name] = self._names.get(name, 0) + 1
+        return name if number == 1 else f"{name}#{number}"
 
     def _steps(self) -> dict[str, Any]:
         """What earlier attempts stored, read when it is first needed; a first attempt has nothing."""
@@ -259,12 +260,12 @@ class Context:
         self._steps()[name] = from_json(text)
 
     def _put_step(self, conn: Connection, name: str, text: str | None) -> None:
-        params = {"id": self.run_id, "fence": self.fence, "ttl": self._lease.ttl, "name": name, "result": text}
+        params = {"id": self.run_id, "fence": self.fence, "ttl": self.lease.ttl, "name": name, "result": text}
         if conn.execute(_ST["store_step"], params).fetchone() is None:
             raise LeaseLostError(Leased.TASK_RUNS.table, self.run_id, self.fence)
 
     def _put_fact(self, conn: Connection, name: str, payload: object) -> Fact:
-        with leases.fenced(conn, self._lease):
+        with leases.fenced(conn, self.lease):
             text = as_json(payload, f"the payload of the fact {name}")
             conn.execute(_ST["put_fact"], {"id": self.run_id, "name": name, "payload": text})
             row = conn.execute(_ST["fact"], {"id": self.run_id, "name": name}).fetchone()
@@ -293,16 +294,16 @@ class Context:
         self.raise_if_cancelled()
         row = self._read(lambda conn: conn.execute(_ST["held"], {"id": self.run_id, "fence": self.fence}).fetchone())
         if row is None or not row["held"]:
-            self._gone = gone(self._lease, None if row is None else row["status"])
+            self._gone = gone(self.lease, None if row is None else row["status"])
             raise self._gone
 
     def _read(self, work: Callable[[Connection], T]) -> T:
-        return persistently(self._db, work, patience=self._lease.ttl)
+        return persistently(self._db, work, patience=self.lease.ttl)
 
     def _write(self, work: Callable[[Connection], T]) -> T:
         with self.guard:
             try:
-                return persistently(self._db, work, patience=self._lease.ttl)
+                return persistently(self._db, work, patience=self.lease.ttl)
             except LeaseLostError:
                 self._gone = self._why_lost()
                 if isinstance(self._gone, TaskCancelledError):
@@ -311,7 +312,7 @@ class Context:
 
     def _why_lost(self) -> Exception:
         row = self._read(lambda conn: conn.execute(_ST["held"], {"id": self.run_id, "fence": self.fence}).fetchone())
-        return gone(self._lease, None if row is None else row["status"])
+        return gone(self.lease, None if row is None else row["status"])
 
 
 def gone(lease: Lease, status: str | None) -> Exception:

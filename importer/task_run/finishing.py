@@ -15,6 +15,7 @@ import datetime as dt
 import logging
 import threading
 import time
+from typing import Any
 
 from importer.db import Connection, Database, statements
 from importer.errors import ImporterError
@@ -39,21 +40,32 @@ _ST = statements("task_run")
 
 
 def write_ends(conn: Connection, ends: list[End]) -> list[int]:
-    """Write ends in one transaction; return the numbers of the runs that were lost before and are not ended."""
-    params = {
+    """Write ends; return the numbers of the runs that were lost before and are not ended.
+
+    Those that nobody waits for in one statement that commits by itself, the others with their announcements.
+    """
+    if len(ends) == 1:
+        lease, result = ends[0]
+        rows = conn.execute(_ST["finish_one"], {"id": lease.id, "fence": lease.fence, "result": result}).fetchall()
+    else:
+        rows = conn.execute(_ST["finish_quietly"], _params(ends)).fetchall()
+    written = {row["id"] for row in rows}
+    if len(written) == len(ends):
+        return []
+    rest = [end for end in ends if end[0].id not in written]
+    with conn.transaction():
+        told = {row["id"] for row in conn.execute(_ST["finish"], _params(rest)).fetchall()}
+        for run_id in sorted(told):
+            announce(conn, run_id)
+    return [lease.id for lease, _ in rest if lease.id not in told]
+
+
+def _params(ends: list[End]) -> dict[str, list[Any]]:
+    return {
         "ids": [lease.id for lease, _ in ends],
         "fences": [lease.fence for lease, _ in ends],
         "results": [result for _, result in ends],
     }
-    with conn.transaction():
-        rows = conn.execute(_ST["finish"], params).fetchall()
-        for row in rows:
-            if row["announces"]:
-                announce(conn, row["id"])
-    if len(rows) == len(ends):
-        return []
-    written = {row["id"] for row in rows}
-    return [lease.id for lease, _ in ends if lease.id not in written]
 
 
 class Finishes:

@@ -37,8 +37,6 @@ class Watch:
         self._db = db
         self._lock = threading.Lock()
         self._current: Context | None = None
-        self._lease: Lease | None = None
-        self._renewed_s = 0.0
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         #: The rest of the slice: it goes back to the others when the current run takes long.
@@ -49,18 +47,17 @@ class Watch:
         with self._lock:
             return self.rest.popleft() if self.rest else None
 
-    def begin(self, context: Context, lease: Lease) -> None:
+    def begin(self, context: Context) -> None:
         """Watch a run from now on."""
-        with self._lock:
-            self._current, self._lease, self._renewed_s = context, lease, time.monotonic()
+        context.renewed_s = time.monotonic()
+        self._current = context
         if self._thread is None:
             self._thread = threading.Thread(target=self._look_on, name="rowlease-watch", daemon=True)
             self._thread.start()
 
     def end(self) -> None:
         """Stop watching the run."""
-        with self._lock:
-            self._current = self._lease = None
+        self._current = None
 
     def give_back_rest(self) -> None:
         """Give back what was claimed and has not begun."""
@@ -82,23 +79,24 @@ class Watch:
     def _look_on(self) -> None:
         last: Context | None = None
         while True:
-            lease, context = self._lease, self._current
-            tick_s = _LOOK_S if lease is None else min(_LOOK_S, lease.ttl.total_seconds() / 6)
+            context = self._current
+            tick_s = _LOOK_S if context is None else min(_LOOK_S, context.lease.ttl.total_seconds() / 6)
             if self._stop.wait(tick_s):
                 return
-            if context is not None and context is self._current and lease is not None:
+            if context is not None and context is self._current:
                 try:
                     if context is last:  # it took a whole tick: let others have what waits behind it
                         self.give_back_rest()
                     with self._db.connection() as conn:
-                        self._look(conn, context, lease)
+                        self._look(conn, context)
                 except DatabaseError as error:
-                    log.warning("task run %s: cannot be looked after: %s", lease.id, error)
+                    log.warning("task run %s: cannot be looked after: %s", context.run_id, error)
             last = context
 
-    def _look(self, conn: Connection, context: Context, lease: Lease) -> None:
+    def _look(self, conn: Connection, context: Context) -> None:
+        lease = context.lease
         if not context.guard.acquire(blocking=False):
-            self._renewed_s = time.monotonic()  # its own transaction renews
+            context.renewed_s = time.monotonic()  # its own transaction renews
             return
         try:
             row = conn.execute(_ST["held"], {"id": lease.id, "fence": lease.fence}).fetchone()
@@ -106,9 +104,9 @@ class Watch:
                 return
             if row is None or not row["held"]:
                 context.lost(gone(lease, None if row is None else row["status"]))
-            elif time.monotonic() - self._renewed_s > lease.ttl.total_seconds() / 3:
+            elif time.monotonic() - context.renewed_s > lease.ttl.total_seconds() / 3:
                 leases.renew(conn, lease)
-                self._renewed_s = time.monotonic()
+                context.renewed_s = time.monotonic()
         except LeaseLostError as error:
             context.lost(error)
         finally:

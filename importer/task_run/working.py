@@ -182,7 +182,7 @@ class _Pass:
                 task=task.name,
                 at=self._at,
             )
-            self._watch.begin(context, lease)
+            self._watch.begin(context)
             try:
                 self._at("running")
                 result = as_json(task(context), f"the result of task {task.name}")

@@ -151,8 +151,10 @@ select id, fence, attempt_count, max_attempts, task_name, task_version, input, t
 from claimed
 order by priority, due_at, created_at, id
 
--- name: finish
--- These runs have succeeded, and whose end is to be announced (asked for, or a trigger waits for it); one that is not among the rows was lost before, and nothing of it is written.
+-- name: finish_quietly
+-- These runs have succeeded, except those whose end is to be announced (asked for, or a trigger waits for it): `finish` ends
+-- those. One that was lost is not among the rows either. `any` beside the join: it keeps the plan on the primary key, where
+-- the join alone reads the table once statistics say that it is small (3 ms instead of 0.05 ms for one of 20,000).
 update rowlease.task_runs as run
 set status = 'succeeded',
     fence = run.fence + 1,
@@ -163,18 +165,63 @@ set status = 'succeeded',
     last_error = null,
     result = ended.result::jsonb
 from unnest(%(ids)s::bigint[], %(fences)s::bigint[], %(results)s::text[]) as ended (id, fence, result)
-where run.id = ended.id
+where run.id = any (%(ids)s::bigint[])
+    and run.id = ended.id
     and run.fence = ended.fence
     and run.status = 'running'
-returning
-    run.id,
-    run.announces or run.task_name = any (array(
+    and not run.announces
+    and run.task_name <> all (array(
         select waiting.config ->> 'name'
         from rowlease.triggers as waiting
         where waiting.type = 'completed'
             and waiting.status <> 'disabled'
             and waiting.config ->> 'kind' = 'task'
-    )) as announces
+    ))
+returning run.id
+
+-- name: finish_one
+-- As finish_quietly, for one run: a task whose ends are written each by itself.
+update rowlease.task_runs as run
+set status = 'succeeded',
+    fence = run.fence + 1,
+    holder = null,
+    lease_until = null,
+    due_at = null,
+    finished_at = rowlease.clock(),
+    last_error = null,
+    result = %(result)s::jsonb
+where run.id = %(id)s
+    and run.fence = %(fence)s
+    and run.status = 'running'
+    and not run.announces
+    and not exists (
+        select
+        from rowlease.triggers as waiting
+        where waiting.type = 'completed'
+            and waiting.status <> 'disabled'
+            and waiting.config ->> 'kind' = 'task'
+            and waiting.config ->> 'name' = run.task_name
+    )
+returning run.id
+
+-- name: finish
+-- These runs have succeeded, and their ends are to be announced in the same transaction; one that is not among the rows was
+-- lost before, and nothing of it is written.
+update rowlease.task_runs as run
+set status = 'succeeded',
+    fence = run.fence + 1,
+    holder = null,
+    lease_until = null,
+    due_at = null,
+    finished_at = (select rowlease.clock()),
+    last_error = null,
+    result = ended.result::jsonb
+from unnest(%(ids)s::bigint[], %(fences)s::bigint[], %(results)s::text[]) as ended (id, fence, result)
+where run.id = any (%(ids)s::bigint[])
+    and run.id = ended.id
+    and run.fence = ended.fence
+    and run.status = 'running'
+returning run.id
 
 -- name: end_attempt
 -- Writes down how an attempt ended that left its run open.
