@@ -11,9 +11,9 @@ from importer import import_job
 from importer.batch.attempt import run
 from importer.batch.importing import Progress
 from importer.batch.progress import bar
-from importer.batch.writer import At
+from importer.batch.writer import PATIENCE_S, At
 from importer.db import Connection, Database
-from importer.errors import ImporterError, LeaseLostError
+from importer.errors import DatabaseUnavailableError, ImporterError, LeaseLostError
 from importer.import_job import Job
 from importer.lease import Lease
 from importer.store import Store
@@ -71,22 +71,31 @@ def _until_ended(
     watch: Progress,
     at: At,
 ) -> Job:
-    """Run the job here when it can be claimed, wait for it while somebody else runs it."""
+    """Run the job here when it can be claimed, wait for it while somebody else runs it.
+
+    A database that is away for less than `PATIENCE_S` is waited for as well.
+    """
     store = Store(db.settings.store)
     patience_s = wait.total_seconds() if isinstance(wait, dt.timedelta) else math.inf if wait else 0.0
-    began = time.monotonic()
+    began = seen = time.monotonic()
     while not job.ended:
         if lease is not None:
             ran = run(db, lease, store=store, progress=watch, at=at)
             if ran.error is not None and not isinstance(ran.error, LeaseLostError):
                 raise ran.error
-            job, lease = ran.job, None
+            job, lease, seen = ran.job, None, time.monotonic()
             continue
         if time.monotonic() - began >= patience_s:
             return job
         time.sleep(_LOOK_S)
-        with db.connection() as conn:
-            lease = claim_here(conn, db, job.id, holder, run_ref)
-            job = import_job.job(conn, job.id)
+        try:
+            with db.connection() as conn:
+                lease = claim_here(conn, db, job.id, holder, run_ref)
+                job = import_job.job(conn, job.id)
+        except DatabaseUnavailableError:
+            if time.monotonic() - seen > PATIENCE_S:
+                raise
+            continue
+        seen = time.monotonic()
         watch(job.cursor, job.failed_rows)
     return job

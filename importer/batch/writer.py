@@ -51,8 +51,8 @@ class Apply(Protocol):
 Point = Literal["claimed", "copying", "copied", "committed", "finishing"]
 At = Callable[[Point], None]
 
-#: How long the writer tries to get a lost connection back, and the pauses between tries, in seconds.
-_PATIENCE_S = 60.0
+#: How long a lost connection is tried to get back, and the pauses between tries, in seconds.
+PATIENCE_S = 60.0
 _PAUSES_S = (0.1, 0.2, 0.5, 1.0, 2.0)
 
 
@@ -232,7 +232,7 @@ class _Session:
         Raises:
             DatabaseUnavailableError: the connection did not come back in time.
         """
-        deadline = time.monotonic() + _PATIENCE_S
+        deadline = time.monotonic() + PATIENCE_S
         pauses = iter(_PAUSES_S)
         doubt = False
         while True:

@@ -11,6 +11,7 @@ import random
 import shutil
 import signal
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -241,3 +242,34 @@ def test_the_server_restarts_and_the_import_goes_on(
 
         with db.connection() as conn:
             assert assert_each_row_once(conn, job.id, rows=ROWS).attempt_count == 1
+
+
+def test_who_waits_for_anothers_job_outlives_a_restart(own_server: tuple[EmbeddedServer, str], tmp_path: Path) -> None:
+    """A job that somebody else runs is waited for; the server restarts meanwhile, and the waiting goes on."""
+    server, address = own_server
+    path = site_workbook(tmp_path / "a.xlsx", ROWS)
+    settings = im.Settings(data_folder=tmp_path / "data")
+    done: list[im.Job] = []
+    began = threading.Event()
+
+    with Database(address, settings) as db, Database(address, settings) as waiting:
+
+        def wait_for_it() -> None:
+            done.append(im.import_workbook(path, form(), db=waiting, progress=False, watch=lambda _r, _f: began.set()))
+
+        other = threading.Thread(target=wait_for_it)
+
+        def restart() -> None:
+            other.start()
+            assert began.wait(30)
+            pid = postmaster(server)
+            os.kill(pid, signal.SIGQUIT)
+            until(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+            server.url()
+
+        job = im.import_workbook(
+            path, form(), db=db, batch_rows=BATCH, progress=False, at=calls_on("committed", 3, restart)
+        )
+        other.join(timeout=60)
+
+    assert [waited.status for waited in done] == [job.status]
