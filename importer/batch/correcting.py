@@ -58,6 +58,8 @@ class _Known:
     corrected: frozenset[int] = frozenset()
     #: Rows of the parent's sheet by rows of this one, as a marked workbook carries them.
     origins: dict[int, int] = dataclasses.field(default_factory=dict)
+    #: Whether it is our small workbook, which has failed rows alone.
+    only_failed: bool = False
     #: Whether every row that the chain has in the table is in the sheet.
     complete: bool = True
     moved: bool = False
@@ -74,43 +76,65 @@ class Correcting(Importing):
         super()._prepare()
         with self.db.connection() as conn:
             jobs = None if self.work.parent_id is None else import_chain.imports_of_chain(conn, self.lease.id)
+            known = self._sent(conn)
         if self.work.cursor == 0:
-            self._match(jobs)
-        with self.db.connection() as conn:
-            known = self._known(conn, jobs)
+            self._match(jobs, known)
+        if jobs is not None and known.parent is not None:
+            with self.db.connection() as conn:
+                known = self._compared(conn, jobs, known)
         self.apply = partial(_apply_corrected, known=known)
 
-    def _match(self, jobs: list[int] | None) -> None:
+    def _sent(self, conn: Connection) -> _Known:
+        """What the file says of itself, and what failed and came right before."""
+        parent = self.work.parent_id
+        if parent is None:
+            return _Known()
+        failed = import_chain.failed_rows(conn, parent)
+        stamp = stamp_of(self._workbook)
+        if stamp is None or stamp.job != parent:
+            carried = {}
+        else:
+            sheet = self._read(self._workbook, skip=0).sheet
+            carried = {row: origin.source_row for row, origin in origins(self._workbook, sheet).items()}
+        return _Known(
+            parent=parent,
+            failed=failed,
+            corrected=import_chain.corrected_rows(conn, parent, by=self.lease.id),
+            origins={row: origin for row, origin in carried.items() if origin in failed},
+            only_failed=stamp is not None and stamp.kind == "failed_rows" and stamp.job == parent,
+        )
+
+    def _match(self, jobs: list[int] | None, known: _Known) -> None:
         """Find out, from the sheet's beginning, which of its rows are in the table."""
         self._fenced(lambda conn: import_chain.forget_matches(conn, self.lease.id))
         for chunk in self._read(self._workbook, skip=0):
             for batch in batches(chunk, start=0, rows=self.batch_rows):
-                self._fenced(partial(self._match_batch, batch, jobs))
+                self._fenced(partial(self._match_batch, batch, jobs, known))
                 if self.stopping():
                     raise StoppedError
 
-    def _match_batch(self, batch: Batch, jobs: list[int] | None, conn: Connection) -> None:
+    def _match_batch(self, batch: Batch, jobs: list[int] | None, known: _Known, conn: Connection) -> None:
         lock(conn, self.plan.target)
         found, _ = looked_up(conn, self.plan, batch)
-        match_rows(conn, self.plan.target, self.plan.encode(found.accepted), job_id=self.lease.id, jobs=jobs)
-
-    def _known(self, conn: Connection, jobs: list[int] | None) -> _Known:
-        parent = self.work.parent_id
-        if parent is None or jobs is None:
-            return _Known()
-        stamp = stamp_of(self._workbook)
-        reading = self._read(self._workbook, skip=0)
-        carried = origins(self._workbook, reading.sheet) if stamp is not None and stamp.job == parent else {}
-        small = stamp is not None and stamp.kind == "failed_rows" and stamp.job == parent
-        missing = 0 if small else unmatched(conn, self.plan.target, job_id=self.lease.id, jobs=jobs)
-        return _Known(
-            parent=parent,
-            failed=import_chain.failed_rows(conn, parent),
-            corrected=import_chain.corrected_rows(conn, parent, by=self.lease.id),
-            origins={row: origin.source_row for row, origin in carried.items()},
-            complete=missing == 0,
-            moved=import_chain.has_moved(conn, self.lease.id, parent=parent),
+        here = found.accepted["source_row"].to_list() if known.origins else []
+        match_rows(
+            conn,
+            self.plan.target,
+            self.plan.encode(found.accepted),
+            job_id=self.lease.id,
+            jobs=jobs,
+            parent=known.parent,
+            origins={row: known.origins[row] for row in here if row in known.origins},
         )
+
+    def _compared(self, conn: Connection, jobs: list[int], known: _Known) -> _Known:
+        """What the first pass makes certain of the whole sheet."""
+        assert known.parent is not None  # the caller looked
+        missing = 0
+        if not known.only_failed:
+            missing = unmatched(conn, self.plan.target, job_id=self.lease.id, jobs=jobs)
+        moved = import_chain.has_moved(conn, self.lease.id, parent=known.parent)
+        return dataclasses.replace(known, complete=missing == 0, moved=moved)
 
     def _encoded(self, batch: Batch) -> Batch:
         return batch  # which rows go in is known only when it is applied

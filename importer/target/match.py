@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from importer.db import Connection, sql, statements
@@ -12,16 +12,36 @@ from importer.target.table import Target
 _ST = statements("target")
 
 
-def match_rows(conn: Connection, target: Target, rows: Rows, *, job_id: int, jobs: Sequence[int] | None) -> None:
+def match_rows(
+    conn: Connection,
+    target: Target,
+    rows: Rows,
+    *,
+    job_id: int,
+    jobs: Sequence[int] | None,
+    parent: int | None = None,
+    origins: Mapping[int, int] | None = None,
+) -> None:
     """Write down which of these rows are in the table already, in the caller's transaction, which holds `lock`.
 
     Rows are compared by a digest of PostgreSQL's own text of the form's columns, both sides in the table's types.
-    `jobs`: only rows of these imports count; all that an import brought without it.
+    `jobs`: only rows of these imports count; all that an import brought without it. `origins`: failed rows of the
+    import `parent` by the sheet rows that carry them; such a row is none of those that the import had right.
     """
     stage = Stage(conn, target, job_id)
     stage.copy(rows.csv(0, len(rows)))
-    params = {"job_id": job_id, "jobs": None if jobs is None else list(jobs)}
+    carried = origins or {}
+    params = {
+        "job_id": job_id,
+        "jobs": None if jobs is None else list(jobs),
+        "parent": parent,
+        "rows": list(carried),
+        "origins": list(carried.values()),
+        "but": list(carried),
+    }
     fill = {"table": target.table, "stage": stage.name, "columns": target.column_list}
+    for name in ("leave_corrected", "leave_origins") if carried else ():
+        conn.execute(_ST[name].format(**fill), params)
     conn.execute(_ST["leave_rows"].format(**fill), params)
     if target.key:
         match = sql.SQL(" and ").join(sql.SQL("s.{0} = t.{0}").format(sql.Identifier(name)) for name in target.key)

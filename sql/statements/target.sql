@@ -268,6 +268,7 @@ select %(job_id)s, s.source_row, 'left', t.import_job_id, t.source_row
 from (
     select source_row, digest, row_number() over (partition by digest order by source_row) as place
     from (select source_row, md5(row({columns})::text) as digest from {stage}) as staged
+    where source_row <> all(%(but)s::bigint[])
 ) as s
 join (
     select import_job_id, source_row, digest, row_number() over (partition by digest order by import_job_id, source_row) as place
@@ -281,6 +282,58 @@ join (
             where m.job_id = %(job_id)s
                 and m.in_job = there.import_job_id
                 and m.in_row = there.source_row
+        )
+) as t
+    on t.digest = s.digest
+    and t.place = s.place
+
+-- name: leave_corrected
+-- Rows that carry the origin of a failed row, which another file corrected to the same values.
+insert into rowlease.import_row_matches (job_id, source_row, kind, in_job, in_row)
+select %(job_id)s, s.source_row, 'left', t.import_job_id, t.source_row
+from (select source_row, md5(row({columns})::text) as digest from {stage}) as s
+join unnest(%(rows)s::bigint[], %(origins)s::bigint[]) as o (source_row, in_row)
+    on o.source_row = s.source_row
+join rowlease.import_row_matches as c
+    on c.kind = 'corrects'
+    and c.in_job = %(parent)s
+    and c.in_row = o.in_row
+join (select import_job_id, source_row, md5(row({columns})::text) as digest from {table}) as t
+    on t.import_job_id = c.job_id
+    and t.source_row = c.source_row
+    and t.digest = s.digest
+where t.import_job_id = any(%(jobs)s::bigint[])
+on conflict do nothing
+
+-- name: leave_origins
+-- Rows that carry the origin of a failed row, which a file without origins may have brought to the same values: never a row
+-- of the import in which it failed, nor one that corrects another row.
+insert into rowlease.import_row_matches (job_id, source_row, kind, in_job, in_row)
+select %(job_id)s, s.source_row, 'left', t.import_job_id, t.source_row
+from (
+    select staged.source_row, digest, row_number() over (partition by digest order by staged.source_row) as place
+    from (select source_row, md5(row({columns})::text) as digest from {stage}) as staged
+    join unnest(%(rows)s::bigint[], %(origins)s::bigint[]) as o (source_row, in_row)
+        on o.source_row = staged.source_row
+    where not exists (
+        select
+        from rowlease.import_row_matches as c
+        where c.kind = 'corrects'
+            and c.in_job = %(parent)s
+            and c.in_row = o.in_row
+    )
+) as s
+join (
+    select import_job_id, source_row, digest, row_number() over (partition by digest order by import_job_id, source_row) as place
+    from (select import_job_id, source_row, md5(row({columns})::text) as digest from {table}) as there
+    where import_job_id = any(%(jobs)s::bigint[])
+        and import_job_id <> %(parent)s
+        and import_job_id <> %(job_id)s
+        and not exists (
+            select
+            from rowlease.import_row_matches as m
+            where (m.job_id = %(job_id)s and m.in_job = there.import_job_id and m.in_row = there.source_row)
+                or (m.kind = 'corrects' and m.job_id = there.import_job_id and m.source_row = there.source_row)
         )
 ) as t
     on t.digest = s.digest

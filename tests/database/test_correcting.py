@@ -6,7 +6,7 @@ import dataclasses
 import os
 import random
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +135,21 @@ def test_a_failed_row_is_corrected_once_whatever_file_brings_it(
     assert there(conn) == [("A", 1, ""), ("A", 1, ""), ("B", 30, ""), ("C", 40, ""), ("D", 4, "")]
 
 
+@pytest.mark.filterwarnings("ignore:Workbook contains no default style")
+@pytest.mark.parametrize("small", [True, False])
+def test_a_row_put_right_to_what_another_row_holds_goes_in(
+    db: Database, conn: Connection, tmp_path: Path, small: bool
+) -> None:
+    """Its origin says that it is none of the rows that were right."""
+    first = imported(db, workbook(tmp_path / "a.xlsx", [row("A"), row("A", BAD)]), form())
+    im.fault_workbook(first, tmp_path / "back.xlsx", db=db, only_failed=small)
+
+    second = imported(db, corrected(tmp_path / "back.xlsx", {3: 1}), form())
+
+    assert second.success_rows == 1
+    assert there(conn) == [("A", 1, ""), ("A", 1, "")]
+
+
 def test_the_history_shows_the_chain(db: Database, tmp_path: Path, first: Job) -> None:
     """From any of its jobs: the import, its correction, the undo of it."""
     rows = [row("A"), row("B", 30), row("A"), row("C", BAD), row("D", 4)]
@@ -187,13 +202,76 @@ def test_only_changes(db: Database, conn: Connection, tmp_path: Path) -> None:
     assert there(conn) == [("A", 1, ""), ("A", 1, ""), ("A", 1, ""), ("D", 4, ""), ("E", 5, "")]
 
 
+class _Killed(BaseException):
+    """Ends an import as a signal would."""
+
+
+def _at_random(dice: random.Random) -> Any:  # noqa: ANN401 - what `at=` takes
+    def at(point: str) -> None:
+        if point in ("committed", "copied") and dice.random() < 0.15:
+            raise _Killed
+
+    return at
+
+
+def _imported_in_the_end(db: Database, path: Path, how: Form, dice: random.Random, **options: object) -> Job:
+    """Import a workbook, killed now and then, until it ended."""
+    for _ in range(50):
+        try:
+            job = imported(db, path, how, batch_rows=3, at=_at_random(dice), **options)
+        except _Killed:
+            continue
+        if job.ended:
+            return job
+    raise AssertionError("it never ended")
+
+
+class _Sender:
+    """Somebody who corrects some rows, in whichever file is at hand, and moves rows about."""
+
+    def __init__(self, folder: Path, right: Sequence[Row], wrong: set[int], dice: random.Random) -> None:
+        self.folder, self.right, self.wrong, self.dice = folder, right, wrong, dice
+        self.still = set(wrong)
+        self.sent = 0
+
+    def _row(self, at: int) -> Row:
+        whole = self.right[at]
+        return (*whole[:2], BAD, *whole[3:]) if at in self.still else whole
+
+    def by_hand(self) -> Path:
+        """Write the whole sheet anew, its rows in any order."""
+        self.sent += 1
+        order = list(range(len(self.right)))
+        if self.sent > 1:
+            self.dice.shuffle(order)
+        return workbook(self.folder / f"{uuid.uuid4().hex}.xlsx", [self._row(at) for at in order])
+
+    def in_ours(self, path: Path, *, small: bool) -> Path:
+        """Correct cells in a marked workbook or in the small one, then sort its rows in any order."""
+        book = openpyxl.load_workbook(path)
+        sheet = book.worksheets[0]
+        first = 3 if small else 2
+        places = sorted(self.wrong) if small else list(range(len(self.right)))
+        lines = []
+        for number, at in enumerate(places, start=first):
+            sheet.cell(number, 3).value = self._row(at)[2]
+            lines.append([sheet.cell(number, column).value for column in range(1, sheet.max_column + 1)])
+        self.dice.shuffle(lines)
+        for number, line in enumerate(lines, start=first):
+            for column, value in enumerate(line, start=1):
+                sheet.cell(number, column).value = value
+        book.save(path)
+        return path
+
+
 def sheets() -> st.SearchStrategy[list[tuple[str, int, bool]]]:
     """Rows of a sheet: a site (few, so that rows are equal), a crew, and whether the cell is wrong at first."""
     return st.lists(st.tuples(st.sampled_from("ABC"), st.integers(0, 3), st.booleans()), min_size=1, max_size=12)
 
 
+@pytest.mark.filterwarnings("ignore:Workbook contains no default style")
 @settings(
-    max_examples=int(os.environ.get("ROWLEASE_SOAK_ROUNDS", "80")) // 10,
+    max_examples=int(os.environ.get("ROWLEASE_SOAK_ROUNDS", "100")) // 10,
     deadline=None,
     phases=[Phase.explicit, Phase.generate],  # a failure is told by its seed; shrinking would take minutes
     suppress_health_check=[HealthCheck.function_scoped_fixture],
@@ -202,32 +280,28 @@ def sheets() -> st.SearchStrategy[list[tuple[str, int, bool]]]:
 def test_the_table_ends_equal_to_the_corrected_sheet(
     db: Database, tmp_path: Path, rows: Sequence[tuple[str, int, bool]], has_key: bool, rounds: int, seed: int
 ) -> None:
-    """Any table, faults, corrections, order and number of rounds: in the end each right row is there once."""
+    """Any table, faults, corrections, order, file, rounds and kills: in the end each right row is there once."""
     dice = random.Random(seed)
     table = f"t{uuid.uuid4().hex}"
     how = form(name=table, table=table, key=["site", "note"]) if has_key else form(name=table, table=table)
-    wrong = {at for at, (_, _, is_wrong) in enumerate(rows) if is_wrong}
     right = [row(site, crew, f"n{at}" if has_key else None) for at, (site, crew, _) in enumerate(rows)]
-
-    def sheet(name: str, still: Iterable[int], order: Sequence[int]) -> Path:
-        out = set(still)
-        lines = [(r[0], r[1], BAD, r[3], r[4]) if at in out else r for at, r in ((at, right[at]) for at in order)]
-        return workbook(tmp_path / f"{table}_{name}.xlsx", lines)
-
-    order = list(range(len(rows)))
-    jobs = [imported(db, sheet("0", wrong, order), how, batch_rows=3)]
+    sender = _Sender(tmp_path, right, {at for at, (_, _, is_wrong) in enumerate(rows) if is_wrong}, dice)
+    jobs = [_imported_in_the_end(db, sender.by_hand(), how, dice)]
     for number in range(1, rounds + 1):
-        fixed = set(wrong) if number == rounds else {at for at in wrong if dice.random() < 0.5}
-        wrong -= fixed
-        dice.shuffle(order)
-        returned = sheet(str(number), wrong, order)
-        jobs.append(imported(db, returned, how, corrects=jobs[0], batch_rows=3, force=True))
+        sender.still = set() if number == rounds else {at for at in sender.still if dice.random() < 0.5}
+        kind = dice.choice(["hand", "marked", "small"]) if sender.wrong else "hand"
+        if kind == "hand":
+            path, options = sender.by_hand(), {"corrects": jobs[0]}
+        else:
+            path, options = tmp_path / f"{uuid.uuid4().hex}.xlsx", {}
+            im.fault_workbook(jobs[0], path, db=db, only_failed=kind == "small")
+            sender.in_ours(path, small=kind == "small")
+        jobs.append(_imported_in_the_end(db, path, how, dice, **options))
     with db.connection() as conn:
-        found = sorted((str(r["site"]), r["crew"], r["note"]) for r in table_rows(conn, table))
-    assert found == sorted((r[0], r[2], r[4]) for r in right)
-    for job in reversed(jobs):
-        back = im.undo(job, db=db, progress=False)
-        assert back.failed_rows == 0
+        found = sorted((str(r["site"]), r["crew"], r["note"] or "") for r in table_rows(conn, table))
+    assert found == sorted((r[0], r[2], r[4] or "") for r in right)
+    for job in sorted({job.id for job in jobs}, reverse=True):
+        assert im.undo(job, db=db, progress=False).failed_rows == 0
     with db.connection() as conn:
         assert table_rows(conn, table) == []
 
