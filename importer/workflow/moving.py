@@ -46,34 +46,35 @@ def timers_due(
     """Fire due timers, the oldest first, until none is due or `limit` were fired; return how many were tried."""
     _fail_exhausted(db)
     done = 0
-    for lease in leases.slices(
-        db, Leased.TIMER_JOBS, holder=holder, rhythm=db.settings.timers, limit=limit, stopping=stopping
-    ):
-        at("claimed")
-        with suppress(LeaseLostError):
-            _fire_timer(db, lease, at)
-        done += 1
+    with db.connection() as conn:
+        for lease in leases.slices(
+            db, Leased.TIMER_JOBS, holder=holder, rhythm=db.settings.timers, limit=limit, stopping=stopping
+        ):
+            at("claimed")
+            with suppress(LeaseLostError):
+                _fire_timer(db, conn, lease, at)
+            done += 1
     return done
 
 
-def _fire_timer(db: Database, lease: Lease, at: At) -> None:
+def _fire_timer(db: Database, conn: Connection, lease: Lease, at: At) -> None:
     """Fire one claimed timer, or say why not. Raises: LeaseLostError, DatabaseUnavailableError."""
     try:
-        with db.connection() as conn:
-            repeat_on_conflict(lambda: _fire(conn, lease, db.settings, at))
+        repeat_on_conflict(lambda: _fire(conn, lease, db.settings, at))
         at("committed")
     except (LeaseLostError, DatabaseUnavailableError):
         raise
     except NodeTypeMissingError as error:
-        with db.connection() as conn:
-            leases.postpone(conn, lease, delay=db.settings.timers.retry_delay, error=str(error))
+        with db.connection() as own:
+            leases.postpone(own, lease, delay=db.settings.timers.retry_delay, error=str(error))
     except Exception as error:  # noqa: BLE001 - whatever a node raises is counted and kept with the timer
         log.warning("timer %s: attempt %s failed (%s)", lease.id, lease.attempt, type(error).__name__)
         _failed(db, lease, error)
 
 
 def _fire(conn: Connection, lease: Lease, settings: Settings, at: At) -> None:
-    with conn.transaction():
+    # In a pipeline what need not be answered at once goes along with the next statement: two to three times the rate.
+    with conn.pipeline(), conn.transaction():
         opened = open_firing(conn, "lock_of_timer", lease.id, settings=settings)
         if opened is None:
             raise LeaseLostError(lease.table.table, lease.id, lease.fence)
@@ -229,7 +230,7 @@ def _deliver(
     settings: Settings,
     at: At,
 ) -> None:
-    with conn.transaction():
+    with conn.pipeline(), conn.transaction():
         opened = open_firing(conn, "lock", instance, settings=settings)
         at("locked")
         leases.renew(conn, lease)

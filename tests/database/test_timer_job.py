@@ -207,3 +207,25 @@ def test_only_what_is_due_wakes(db: Database, conn: Connection) -> None:
     assert before is None
     assert after is not None
     assert 590 < after <= 600
+
+
+def test_an_error_of_the_database_is_counted_and_the_next_timer_fires(
+    db: Database, conn: Connection, move_clock: MoveClock
+) -> None:
+    """The firing rolls back as a whole, waits for its delay with the error kept, and the connection goes on."""
+    refused, fine = im.start(one_timer(hours=1), db=db), im.start(one_timer(hours=1), db=db)
+    conn.execute(
+        "alter table rowlease.workflow_events"
+        f" add constraint refuses check (what <> 'passed' or instance_id <> {refused.id})"
+    )
+    move_clock(timedelta(hours=2))
+
+    with Database(db.conninfo, db.settings) as then:
+        fired = timers_due(then, "timer:a")
+
+    (timer,) = timer_job.timers(conn, instance_id=refused.id)
+    assert fired == 2
+    assert (timer.status, timer.attempt_count) == ("pending", 1)
+    assert "violates check constraint" in str(timer.last_error)
+    assert im.workflow(refused, db=db).history == refused.history
+    assert im.workflow(fine, db=db).status == "completed"

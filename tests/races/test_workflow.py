@@ -86,8 +86,8 @@ def test_a_worker_that_wakes_after_its_lease_writes_nothing(
         timers_due(then, "timer:awake")
         ended = im.workflow(started, db=then)
 
-        with pytest.raises(LeaseLostError):
-            moving._fire_timer(then, lease, lambda _point: None)
+        with then.connection() as sleeper, pytest.raises(LeaseLostError):
+            moving._fire_timer(then, sleeper, lease, lambda _point: None)
 
     assert im.workflow(started, db=db) == ended
     assert legal(conn, started) == ["wait", "end"]
