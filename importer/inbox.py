@@ -27,18 +27,17 @@ system have to be installed).
 from __future__ import annotations
 
 import datetime as dt
-import importlib
 import re
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from importer.db import Connection, statements
-from importer.errors import SettingsError, StoreError
+from importer.errors import StoreError
 from importer.settings import Settings
-from importer.store import Store
+from importer.store import Store, bucket
 
 Outcome = Literal["settling", "taken", "refused", "unmatched"]
 
@@ -87,15 +86,7 @@ def folder(settings: Settings) -> Path:
     Raises:
         SettingsError: a bucket is named and universal-pathlib is not installed, or not the bucket's file system.
     """
-    if isinstance(settings.inbox, Path):
-        return settings.inbox
-    try:
-        upath = importlib.import_module("upath")
-        return cast(Path, upath.UPath(settings.inbox))
-    except (ImportError, ValueError) as error:
-        raise SettingsError(
-            "ROWLEASE_INBOX", f"{settings.inbox}: a bucket needs universal-pathlib and its file system ({error})"
-        ) from error
+    return settings.inbox if isinstance(settings.inbox, Path) else bucket(settings.inbox, setting="ROWLEASE_INBOX")
 
 
 def files(inbox: Path) -> Iterator[File]:
@@ -215,7 +206,7 @@ def _stamp(place: Path) -> str | None:
     mode = getattr(found, "st_mode", 0)
     if not (stat.S_ISREG(mode) if mode else place.is_file()):
         return None
-    modified = getattr(found, "st_mtime_ns", 0) or round((getattr(found, "st_mtime", 0) or 0) * 1e9)
+    modified = getattr(found, "st_mtime_ns", 0) or round((found.st_mtime or getattr(found, "st_birthtime", 0)) * 1e9)
     return f"{found.st_size}-{modified}-{getattr(found, 'st_ctime_ns', 0)}"
 
 

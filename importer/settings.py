@@ -8,7 +8,7 @@ environment variable to change. A test or a notebook builds `Settings(...)` by h
 |---|---|---|
 | `ROWLEASE_DATABASE_URL`, else `DATABASE_URL` | where PostgreSQL is | PG* variables, else the embedded server |
 | `ROWLEASE_DATA_FOLDER` | embedded server and store | `$XDG_DATA_HOME/rowlease`; as root `/var/lib/rowlease` |
-| `ROWLEASE_STORE_FOLDER` | workbooks by content hash | `store` in the data folder |
+| `ROWLEASE_STORE_FOLDER` | workbooks by content hash, a folder or the URL of a bucket | `store` in the data folder |
 | `ROWLEASE_FORMS_FOLDER` | forms by name | `forms` in the working directory |
 | `ROWLEASE_INBOX` | the folder that is watched for workbooks | `inbox` in the working directory |
 | `ROWLEASE_INBOX_SETTLE_S` | how long a file must stand unchanged before it is taken | 2 |
@@ -94,8 +94,8 @@ class Settings:
     libpq_connect_timeout: bool = False
     #: Folder of the embedded server and, unless set otherwise, of the store.
     data_folder: Path = field(default_factory=lambda: _default_data_folder({}))
-    #: Folder of workbooks by content hash; None: `store` in the data folder (read it from `store`).
-    store_folder: Path | None = None
+    #: Folder of workbooks by content hash, or a bucket's URL; None: `store` in the data folder (read it from `store`).
+    store_folder: Path | str | None = None
     #: Folder where a form is found by its name.
     forms_folder: Path = Path("forms")
     #: Folder that is watched for workbooks; a text is the URL of a bucket.
@@ -145,8 +145,8 @@ class Settings:
                 _require_positive(f"ROWLEASE_{section}_{variable}", getattr(rhythm, name))
 
     @property
-    def store(self) -> Path:
-        """The folder of the store, set or by default."""
+    def store(self) -> Path | str:
+        """The folder of the store, or the URL of its bucket, set or by default."""
         return self.store_folder or self.data_folder / "store"
 
     @classmethod
@@ -164,7 +164,7 @@ class Settings:
             libpq_options=given.get("PGOPTIONS", ""),
             libpq_connect_timeout="PGCONNECT_TIMEOUT" in given,
             data_folder=data_folder,
-            store_folder=_folder(given, "ROWLEASE_STORE_FOLDER", data_folder / "store"),
+            store_folder=_place(given, "ROWLEASE_STORE_FOLDER", data_folder / "store"),
             forms_folder=_folder(given, "ROWLEASE_FORMS_FOLDER", Path("forms").absolute()),
             inbox=_place(given, "ROWLEASE_INBOX", Path("inbox").absolute()),
             inbox_settle=_duration(given, "ROWLEASE_INBOX_SETTLE_S", timedelta(seconds=2)),

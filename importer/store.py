@@ -22,17 +22,20 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import importlib
+import math
 import os
 import re
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
-from importer.errors import ContentChangedError, StoreError
+from importer.errors import ContentChangedError, SettingsError, StoreError
 
 _CHUNK_BYTES = 1 << 20
 _INCOMING = ".incoming"
@@ -51,7 +54,7 @@ class Stored:
 
 
 class Store:
-    """A folder of workbooks by content hash; it is made when the first one is put.
+    """A folder of workbooks by content hash, or a bucket (by its URL); the folder is made when the first one is put.
 
     Example:
         >>> import tempfile
@@ -65,7 +68,11 @@ class Store:
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self.folder = Path(folder)
+        url = folder if isinstance(folder, str) and "://" in folder else None
+        #: The bucket that has all workbooks; None: the folder has them.
+        self.bucket = None if url is None else bucket(url, setting="ROWLEASE_STORE_FOLDER")
+        #: The folder; of a bucket, what this machine has put and read.
+        self.folder = Path(folder) if url is None else _kept_here(url)
 
     def put(self, path: str | os.PathLike[str]) -> Stored:
         """Copy a file into the store and return its hash and size; content already there is left as it is.
@@ -77,9 +84,12 @@ class Store:
         source_path = Path(path)
         with _open_source(source_path) as source:
             try:
-                return self._copy(source, source_path)
+                stored = self._copy(source, source_path)
+                if self.bucket is not None:
+                    self._upload(self.bucket, stored)
             except OSError as error:
                 raise StoreError(_sentence(error, self.folder, source_path)) from error
+            return stored
 
     def path(self, content_hash: str) -> Path:
         """Return where a workbook stands.
@@ -89,6 +99,8 @@ class Store:
         """
         path = self._place(content_hash)
         try:
+            if self.bucket is not None and not path.is_file():
+                self._fetch(self.bucket, content_hash)
             found = path.is_file()
         except OSError as error:
             raise StoreError(_sentence(error, self.folder, path)) from error
@@ -129,9 +141,10 @@ class Store:
             StoreError: the folder cannot be read.
         """
         try:
-            for path in sorted(self.folder.glob("[0-9a-f][0-9a-f]/[0-9a-f][0-9a-f]/*")):
-                if _CONTENT_HASH.fullmatch(path.name):
-                    yield path.name
+            names = {path.name for path in self.folder.glob("[0-9a-f][0-9a-f]/[0-9a-f][0-9a-f]/*")}
+            if self.bucket is not None and self.bucket.is_dir():
+                names |= {path.name for path in self.bucket.iterdir()}
+            yield from sorted(name for name in names if _CONTENT_HASH.fullmatch(name))
         except OSError as error:
             raise StoreError(_sentence(error, self.folder, self.folder)) from error
 
@@ -139,7 +152,8 @@ class Store:
         """Remove a workbook, unless it was put less than `older_than` ago or is `needed`; return whether it went.
 
         It is put aside before `needed` is asked, so that a `put` from that moment on makes a copy of its own. Age is
-        judged by the clock of the file system.
+        judged by the clock of the file system. *Not guaranteed* of a bucket: that a workbook which is put at the very
+        moment stays; whoever submits it anew puts it again.
 
         Raises:
             StoreError: the folder cannot be written.
@@ -148,6 +162,8 @@ class Store:
         try:
             aside.parent.mkdir(parents=True, exist_ok=True)
             oldest = self._now() - older_than.total_seconds()
+            if self.bucket is not None:
+                return self._discard_object(self.bucket / content_hash, place, oldest, needed)
             if place.stat().st_mtime > oldest:
                 return False
             place.replace(aside)
@@ -172,6 +188,30 @@ class Store:
                 self._restore(aside)
         except OSError as error:
             raise StoreError(_sentence(error, self.folder, self.folder / _LEAVING)) from error
+
+    def _upload(self, bucket: Path, stored: Stored) -> None:
+        """Put a workbook into the bucket; an object is there as a whole or not at all. Known content is made young."""
+        bucket.mkdir(parents=True, exist_ok=True)
+        with self._place(stored.content_hash).open("rb") as source, (bucket / stored.content_hash).open("wb") as target:
+            shutil.copyfileobj(source, target, _CHUNK_BYTES)
+
+    def _fetch(self, bucket: Path, content_hash: str) -> None:
+        """Get a workbook from the bucket, if it is there and has the content its name says."""
+        with suppress(FileNotFoundError), (bucket / content_hash).open("rb") as source:
+            found = self._copy(source, bucket / content_hash)
+            if found.content_hash != content_hash:
+                raise ContentChangedError(
+                    f"the workbook {content_hash[:12]}… has changed in the store: {bucket / content_hash} now holds "
+                    "other content; remove it and submit the workbook again"
+                )
+
+    def _discard_object(self, kept: Path, place: Path, oldest: float, needed: Callable[[], bool]) -> bool:
+        young = kept.is_file() and _modified(kept) > oldest
+        if young or needed():
+            return False
+        kept.unlink(missing_ok=True)
+        place.unlink(missing_ok=True)
+        return True
 
     def _restore(self, aside: Path) -> None:
         place = self._place(aside.name)
@@ -217,6 +257,40 @@ class Store:
         partial.replace(place)
         for folder in (place.parent, place.parent.parent, self.folder):
             _sync_folder(folder)
+
+
+def bucket(url: str, *, setting: str) -> Path:
+    """A bucket as a path.
+
+    Raises:
+        SettingsError: universal-pathlib is not installed, or not the bucket's file system.
+    """
+    try:
+        return cast(Path, importlib.import_module("upath").UPath(url))
+    except (ImportError, ValueError) as error:
+        raise SettingsError(
+            setting, f"{url}: a bucket needs universal-pathlib and its file system ({error})"
+        ) from error
+
+
+def _kept_here(url: str) -> Path:
+    """Where this machine keeps what it has put into a bucket and read from it; nobody else may write there.
+
+    Raises:
+        StoreError: somebody else has made it.
+    """
+    user = os.getuid() if hasattr(os, "getuid") else 0
+    folder = Path(tempfile.gettempdir()) / f"rowlease-store-{user}-{hashlib.sha256(url.encode()).hexdigest()[:12]}"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if hasattr(os, "getuid") and folder.stat().st_uid != user:
+        raise StoreError(f"the folder {folder} belongs to somebody else; remove it, or set TMPDIR to another folder")
+    return folder
+
+
+def _modified(kept: Path) -> float:
+    """When an object was written; just now, where its file system does not say."""
+    found = kept.stat()
+    return float(found.st_mtime or getattr(found, "st_birthtime", 0) or math.inf)
 
 
 def _touched(place: Path) -> bool:

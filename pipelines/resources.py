@@ -24,7 +24,8 @@ class Importer(ConfigurableResource[Any]):
         "of your own. Set it by EnvVar, so that its password is not shown.",
     )
     store_folder: str | None = Field(
-        default=None, description="Folder of workbooks by content hash. Empty: ROWLEASE_STORE_FOLDER."
+        default=None,
+        description="Folder, or URL of a bucket, of workbooks by content hash. Empty: ROWLEASE_STORE_FOLDER.",
     )
     inbox: str | None = Field(
         default=None, description="Folder, or URL of a bucket, that is watched. Empty: ROWLEASE_INBOX."
@@ -42,7 +43,7 @@ class Importer(ConfigurableResource[Any]):
         if self.database_url:
             given["database_url"] = self.database_url
         if self.store_folder:
-            given["store_folder"] = Path(self.store_folder)
+            given["store_folder"] = self.store_folder if "://" in self.store_folder else Path(self.store_folder)
         if self.inbox:
             given["inbox"] = self.inbox if "://" in self.inbox else Path(self.inbox)
         if self.forms_folder:

@@ -77,7 +77,7 @@ def test_a_file_that_is_no_workbook(
         assert all(word.lower() in said.lower() for word in [*words, "march.xlsx"]), said
 
     assert im.jobs(db=db) == ()
-    assert not db.settings.store.exists()
+    assert not Path(db.settings.store).exists()
 
 
 def test_a_form_with_a_typo_in_a_type() -> None:

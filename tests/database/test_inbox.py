@@ -346,14 +346,14 @@ def test_an_idle_look_is_one_statement(
 def test_the_inbox_may_be_a_bucket(
     db: Database, tmp_path: Path, later: Callable[[timedelta], None], scheme: str
 ) -> None:
-    """A URL names it; the workbooks are fetched into the store under their own names."""
+    """A URL names it, and the store may be another; the workbooks come under their own names."""
     import upath  # noqa: PLC0415 - comes with Dagster only
 
     url = f"memory://{tmp_path.name}" if scheme == "memory" else f"file://{tmp_path}/bucket"
     bucket = upath.UPath(url)
     (bucket / "site_report").mkdir(parents=True)
     (bucket / "site_report" / "march.xlsx").write_bytes(site_workbook(tmp_path / "march.xlsx", 3).read_bytes())
-    db.settings = dataclasses.replace(db.settings, inbox=url, create_tables=True)
+    db.settings = dataclasses.replace(db.settings, inbox=url, store_folder=f"{url}-store", create_tables=True)
     im.take_in(db, [form()])
     later(SETTLED)
 
