@@ -34,7 +34,9 @@ def template(form: Form, path: str | os.PathLike[str], *, db: Database | None = 
     with database_of(db) as database, database.connection() as conn:
         version = import_chain.version_of(conn, name=form.name, digest=form.digest)
         target = Target.of(form.to_dict())
-        choices = {column.name: names(conn, column, limit=_MOST_CHOICES) for column in target.looked_up}
+        known = {column.name: names(conn, column, limit=_MOST_CHOICES + 1) for column in target.looked_up}
+    # A dropdown refuses what it does not offer, so it offers all or there is none.
+    choices = {name: offered for name, offered in known.items() if len(offered) <= _MOST_CHOICES}
     write_template(path, template_of(form, version=version, choices=choices))
     return Path(path)
 

@@ -27,6 +27,7 @@ def template(
         header_row=form.header_row,
         header_rows=form.header_rows,
         columns=tuple(_column(column, form, tuple(live.get(column.name, ()))) for column in form.columns),
+        table=form.table_range,
         stamp=Stamp(
             kind="template",
             form=form.name,

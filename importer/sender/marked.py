@@ -158,15 +158,17 @@ class _Marker:
 
     def _place(self, wanted: str, content: bytes, *, state: str) -> str:
         """Put a sheet of ours in the place of the one it had before, else behind all others; return its name."""
-        old = [name for name in self.marking.own_sheets if name.startswith(wanted)]
-        there = {its.get("name") for its in self._sheets()}
-        for name in (*old, *((wanted,) if wanted == STAMP_SHEET else ())):
+        old: list[str] = [name for name in self.marking.own_sheets if name.startswith(wanted)]
+        if wanted == STAMP_SHEET:
+            old.append(wanted)
+        there = {its.get("name", "") for its in self._sheets()}
+        for name in old:
             if name in there:
                 self.package.put(self.package.stored_name(self._part_of(name)), content)
                 return name
-        name = self._free_sheet_name(wanted)
-        self._add_sheet(name, content, state=state)
-        return name
+        free = self._free_sheet_name(wanted)
+        self._add_sheet(free, content, state=state)
+        return free
 
     def _free_sheet_name(self, wanted: str) -> str:
         taken = {its.get("name", "").casefold() for its in self._sheets()}

@@ -17,6 +17,7 @@ from decimal import Decimal
 from typing import Any
 
 import xlsxwriter
+from xlsxwriter.format import Format
 from xlsxwriter.workbook import Workbook
 from xlsxwriter.worksheet import Worksheet
 
@@ -30,6 +31,8 @@ Value = str | bool | int | float | Decimal | dt.date | dt.datetime | dt.time | d
 LAST_ROW = 1_048_576
 #: A list of choices longer than this stands on a hidden sheet (Excel's limit for the list's own text).
 _LIST_CHARACTERS = 255
+#: Blank rows of an Excel table to begin with.
+_TABLE_ROWS = 50
 _GUIDE = "How to fill in"
 _DARK, _LIGHT, _PALE, _LINE = "#1F4E79", "#DDEBF7", "#F7F9FC", "#9DB7D5"
 _EPOCH = dt.datetime(1899, 12, 30)  # noqa: DTZ001 - Excel's days know no zone
@@ -91,6 +94,8 @@ class Template:
     header_rows: int
     columns: tuple[TemplateColumn, ...]
     stamp: Stamp
+    #: Name of the Excel table to which the form is confined.
+    table: str | None = None
 
 
 def write_template(path: str | os.PathLike[str], template: Template) -> None:
@@ -121,6 +126,7 @@ class _Sheet:
         self.room = 3 if template.header_row is None else template.header_row - 1
         #: Sheet row of the header's last row, from 1.
         self.header = self.room + template.header_rows
+        self._heads: list[Format] = []
         self._lists: Worksheet | None = None
         self._listed = 0
 
@@ -135,6 +141,8 @@ class _Sheet:
             self.sheet.write_string(1, 0, legend, self.book.add_format({"italic": True, "font_color": "#595959"}))
         for at, column in enumerate(self.template.columns):
             self._column(at, column)
+        if self.template.table is not None:
+            self._table(self.template.table)
         self.sheet.freeze_panes(self.header, 0)
         self.sheet.set_row(self.header - 1, 32)
         self.sheet.set_landscape()
@@ -152,6 +160,7 @@ class _Sheet:
         style = self.book.add_format(
             {"bold": True, "text_wrap": True, "valign": "vcenter", "border": 1, "border_color": _LINE, **look}
         )
+        self._heads.append(style)
         parts = _title_parts(column.title, self.template.header_rows)
         for row, part in enumerate(parts, start=self.header - len(parts)):
             self.sheet.write_string(row, at, part, style)
@@ -162,6 +171,15 @@ class _Sheet:
         validation = self._validation(column)
         if validation:
             self.sheet.data_validation(self.header, at, LAST_ROW - 1, at, {**validation, **_messages(column)})
+
+    def _table(self, name: str) -> None:
+        """Let the titles and some rows be an Excel table, which grows with what is filled in below it."""
+        columns = [
+            {"header": column.title, "header_format": self._heads[at]}
+            for at, column in enumerate(self.template.columns)
+        ]
+        options = {"name": name, "columns": columns, "style": "Table Style Light 1", "autofilter": False}
+        self.sheet.add_table(self.header - 1, 0, self.header - 1 + _TABLE_ROWS, len(columns) - 1, options)
 
     def _validation(self, column: TemplateColumn) -> dict[str, Any] | None:
         if column.choices:

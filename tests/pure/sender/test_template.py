@@ -102,6 +102,39 @@ def test_the_header_stands_where_the_form_wants_it(tmp_path: Path, header_row: i
     assert im.check(tmp_path / "t.xlsx", form).is_clean
 
 
+def test_a_header_of_two_rows_is_written_as_it_is_read(tmp_path: Path) -> None:
+    """A group and its columns stand in two rows, and the form reads both."""
+    titles = {"cost": "Amount / Net", "remark": "Amount / Remark", "crew": "Crew size"}
+    columns = tuple(dataclasses.replace(FORM.column(name), title=title) for name, title in titles.items())
+    form = dataclasses.replace(FORM, columns=columns, header_rows=2)
+    path = form.template(tmp_path / "t.xlsx")
+    book = openpyxl.load_workbook(path)
+    book["Report"].append([10.5, "fine", 4])
+    book.save(path)
+
+    report = im.check(path, form)
+
+    assert report.is_clean
+    assert report.accepted["remark"].to_list() == ["fine"]
+
+
+def test_a_form_of_an_excel_table_gets_one(tmp_path: Path) -> None:
+    """What stands in the table is read, a note below it is not."""
+    form = dataclasses.replace(FORM, table_range="Reports")
+    path = form.template(tmp_path / "t.xlsx")
+    book = openpyxl.load_workbook(path)
+    sheet = book["Report"]
+    values: list[str | int] = ["ABC1234", "2026-03-01", 4]
+    for column, value in enumerate(values, start=1):
+        sheet.cell(HEADER + 1, column).value = value
+    sheet.cell(HEADER + 60, 1).value = "a note"
+    book.save(path)
+
+    report = im.check(path, form)
+
+    assert (report.rows, report.is_clean, report.left_out.rows_below) == (1, True, 1)
+
+
 @pytest.mark.skipif(SOFFICE is None, reason="LibreOffice is not installed")
 def test_libreoffice_keeps_dropdowns_and_notes(tmp_path: Path) -> None:
     """Another application opens the template without repair and keeps what guides the sender."""
