@@ -71,6 +71,7 @@ from importer.errors import (
     NodeError,
     NodeTypeMissingError,
     NotMigratedError,
+    OutboxError,
     RequestError,
     RequestRefusedError,
     SettingsError,
@@ -96,6 +97,8 @@ from importer.excel import read_cells, sheets
 from importer.forms import CheckReport, Form, FormColumn
 from importer.import_job import Job, Jobs
 from importer.import_run import RunLease, RunLeases
+from importer.outbox_message import OutboxMessage
+from importer.outbox_route import OutboxRoute, outbox, outbox_routes, put_route, redeliver, remove_route
 from importer.retention import Pruned, prune
 from importer.settings import Settings
 from importer.store import Store
@@ -194,6 +197,9 @@ __all__ = [
     "NodeTypeMissingError",
     "NotMigratedError",
     "Operation",
+    "OutboxError",
+    "OutboxMessage",
+    "OutboxRoute",
     "Pruned",
     "Ran",
     "RequestError",
@@ -266,11 +272,16 @@ __all__ = [
     "locate",
     "migrate",
     "node_type",
+    "outbox",
+    "outbox_routes",
     "prune",
     "put_fault_workbook",
+    "put_route",
     "put_trigger",
     "read_cells",
     "read_triggers",
+    "redeliver",
+    "remove_route",
     "remove_trigger",
     "retry",
     "retry_task",

@@ -32,6 +32,7 @@ ImporterError
 │   └── TaskRefusedError           raised by a task: trying again changes nothing
 ├── TriggerError                a trigger that is no valid trigger, or makes a loop
 │   └── TriggerNotFoundError       no trigger has this name
+├── OutboxError                 a message or route of the outbox that is not there, or not as asked
 ├── RequestError                an address outside did not give what was asked
 │   └── RequestRefusedError        it may not be asked: its scheme, or where it leads
 └── JobError
@@ -337,3 +338,7 @@ class RequestError(ImporterError):
 
 class RequestRefusedError(RequestError):
     """An address may not be asked: it is not http(s), or leads to a private or local machine."""
+
+
+class OutboxError(ImporterError):
+    """A message or route of the outbox is not there, or cannot be changed as asked."""

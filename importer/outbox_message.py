@@ -205,6 +205,13 @@ def due(conn: Connection) -> int:
     return 0 if row is None else int(row["due"])
 
 
+def now_s(conn: Connection) -> int:
+    """Tell the time as seconds since 1970, for those who are told when a message was sent."""
+    row = conn.execute(_ST["now_s"]).fetchone()
+    assert row is not None  # a select of one row
+    return int(row["seconds"])
+
+
 def next_moment_s(conn: Connection) -> float | None:
     """Seconds until a message becomes due or a lease runs out (negative: already); null when there is none."""
     row = conn.execute(_ST["next_moment"]).fetchone()

@@ -30,6 +30,8 @@ from importer.db import Connection, Database, connect, statements
 from importer.errors import DatabaseError, LeaseLostError
 from importer.import_job import Job
 from importer.lease import Lease, holder_name
+from importer.outbox_route import TOPIC as TO_ROUTE
+from importer.outbox_route import hand_on, route_route
 from importer.settings import Rhythm, Settings
 from importer.store import Store
 from importer.task_run import next_moment_s as next_task_moment_s
@@ -39,7 +41,7 @@ from importer.triggers import completed_route, event_route, triggers_due
 from importer.triggers import next_moment_s as next_trigger_moment_s
 from importer.triggers.firing import TOPIC as TRIGGER_FIRED
 from importer.triggers.routes import EVENT_TOPIC as EVENT_FIRED
-from importer.workflow import import_route, timers_due
+from importer.workflow import import_route, task_route, timers_due
 from importer.workflow.firing import TOPIC as WORKFLOW_ENDED
 
 log = logging.getLogger(__name__)
@@ -131,14 +133,16 @@ def messages_due(db: Database, holder: str, *, limit: int | None = None, stoppin
 
 
 def routes(settings: Settings) -> dict[str, outbox_message.Route]:
-    """Give the routes of every topic: ends wake what waits for them and start what they trigger."""
-    return {
-        import_job.TOPIC: outbox_message.in_turn(import_route(settings), completed_route("import", "form", "job_id")),
-        TASK_ENDED: completed_route("task", "task", "run_id"),
-        WORKFLOW_ENDED: completed_route("workflow", "workflow", "instance_id"),
-        EVENT_FIRED: event_route(),
-        TRIGGER_FIRED: outbox_message.in_turn(),  # for whoever reads the outbox
+    """Give the routes of every topic: ends wake what waits for them, start what they trigger, and are handed on."""
+    first = {
+        import_job.TOPIC: (import_route(settings), completed_route("import", "form", "job_id")),
+        TASK_ENDED: (task_route(settings), completed_route("task", "task", "run_id")),
+        WORKFLOW_ENDED: (completed_route("workflow", "workflow", "instance_id"),),
+        EVENT_FIRED: (event_route(),),
+        TRIGGER_FIRED: (),
     }
+    found = {topic: outbox_message.in_turn(*before, hand_on()) for topic, before in first.items()}
+    return {**found, TO_ROUTE: route_route()}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -281,6 +281,14 @@ create table rowlease.migrations (
     constraint migrations_pkey PRIMARY KEY (version)
 );
 
+create table rowlease.outbox_deliveries (
+    message_id bigint not null,
+    route text not null,
+    handed_at timestamp with time zone not null default rowlease.clock(),
+    constraint outbox_deliveries_pkey PRIMARY KEY (message_id, route),
+    constraint outbox_deliveries_message_id_fkey FOREIGN KEY (message_id) REFERENCES rowlease.outbox_messages(id) ON DELETE CASCADE
+);
+
 create table rowlease.outbox_messages (
     id bigint not null generated always as identity,
     status text not null default 'pending'::text,
@@ -325,6 +333,21 @@ comment on column rowlease.outbox_messages.holder is 'Who holds the lease; never
 comment on column rowlease.outbox_messages.lease_until is 'When others may claim the row although it is held.';
 comment on column rowlease.outbox_messages.attempt_count is 'Claims that ended in a crash or an error, the running one included.';
 comment on column rowlease.outbox_messages.started_at is 'When the row was claimed first.';
+
+create table rowlease.outbox_routes (
+    name text not null,
+    topic text not null,
+    kind text not null,
+    config jsonb not null,
+    created_by text not null default SESSION_USER,
+    created_at timestamp with time zone not null default rowlease.clock(),
+    constraint outbox_routes_pkey PRIMARY KEY (name),
+    constraint outbox_routes_config_check CHECK ((jsonb_typeof(config) = 'object'::text)),
+    constraint outbox_routes_kind_check CHECK ((kind = ANY (ARRAY['task'::text, 'webhook'::text]))),
+    constraint outbox_routes_name_check CHECK ((name <> ''::text)),
+    constraint outbox_routes_topic_check CHECK ((topic <> ''::text))
+);
+CREATE INDEX outbox_routes_topic ON rowlease.outbox_routes USING btree (topic);
 
 create table rowlease.task_attempts (
     run_id bigint not null,

@@ -16,6 +16,10 @@ returning id
 -- Wakes workers that wait, when the transaction commits; equal notifications of one transaction are one.
 select pg_notify('rowlease', 'outbox_messages')
 
+-- name: now_s
+-- The time as seconds since 1970.
+select extract(epoch from rowlease.clock())::bigint as seconds
+
 -- name: message
 -- One message as it may be seen (no holder).
 select id, topic, key, payload, status, attempt_count, max_attempts, due_at, last_error, created_at, finished_at
