@@ -43,7 +43,6 @@ bench: .venv/.ready
 soak: .venv/.ready
 	@$(BIN)/pytest -q -s -m soak $(ARGS)
 	@$(BIN)/python -m tests.fuzz_scanner 200000
-	@$(BIN)/python -m tests.fuzz_reader --rounds 20000
 
 dev: .venv/.ready
 	@$(BIN)/python -m pipelines.dev $(ARGS)

@@ -187,6 +187,7 @@ typedef struct {
     char *bytes;
     uint32_t length;
     int32_t style;
+    uint32_t alike; /* the first end with this tag and style */
     uint8_t tag, is_inline, closed;
 } CellEnd;
 
@@ -388,7 +389,9 @@ static int find_cell_end(ScannerObject *self, Run *run, const char *start, uint3
     if (bytes == NULL)
         return -1;
     CellEnd *end = &self->cell_ends[self->cell_end_count];
-    *end = (CellEnd){bytes, length, style, (uint8_t)tag, (uint8_t)is_inline, (uint8_t)closed};
+    *end = (CellEnd){bytes, length, style, 0, (uint8_t)tag, (uint8_t)is_inline, (uint8_t)closed};
+    while (self->cell_ends[end->alike].tag != end->tag || self->cell_ends[end->alike].style != end->style)
+        end->alike++;
     return (int)self->cell_end_count++;
 }
 
@@ -691,25 +694,27 @@ static PyObject *array_of_texts(ScannerObject *self, Texts *texts, size_t count)
 
 /* What is known of a column before it is built. */
 typedef struct {
-    uint32_t count;     /* cells */
-    uint32_t last_row;  /* the row of the last cell, plus 1 */
-    uint16_t end;       /* index of the first cell's CellEnd */
-    uint8_t mixed;      /* cells differ in tag or format */
-    uint8_t sound;      /* every text has the shape of its tag */
-    uint32_t place;     /* among the columns that are used */
+    uint32_t last_row; /* the row of the last cell, plus 1 */
+    uint32_t end;      /* the CellEnd that most cells are like: those of the column itself */
+    uint32_t votes;    /* for it, while they are counted (Boyer and Moore) */
+    uint32_t count;    /* cells like it */
+    uint32_t place;    /* among the columns that are used */
+    uint8_t used;      /* whether the column has a cell */
+    uint8_t sound;     /* every text of the cells like it has the shape of its tag */
 } ColumnFacts;
 
-static int same_tag(const ScannerObject *self, uint16_t a, uint16_t b)
+/* Whether a cell is told apart, because most of its column have another tag or format. */
+static int apart(const ScannerObject *self, const ColumnFacts *facts, const Cell *cell)
 {
-    return a == b || (self->cell_ends[a].tag == self->cell_ends[b].tag && self->cell_ends[a].style == self->cell_ends[b].style);
+    return self->cell_ends[cell->end].alike != facts[cell->column].end;
 }
 
-/* Cells as they come, in five arrays: row, column, tag, style, text. `facts` null: all; else those of mixed columns. */
+/* Cells as they come, in five arrays: row, column, tag, style, text. `facts` null: all; else those told apart. */
 static PyObject *cells_of(ScannerObject *self, const Run *run, const ColumnFacts *facts)
 {
     size_t count = 0;
     for (size_t i = 0; i < run->cell_count; i++)
-        count += facts == NULL || facts[run->cells[i].column].mixed;
+        count += facts == NULL || apart(self, facts, &run->cells[i]);
     size_t room = count ? count : 1;
     int32_t *rows = PyMem_RawMalloc(room * 4), *columns = PyMem_RawMalloc(room * 4), *styles = PyMem_RawMalloc(room * 4);
     uint8_t *tags = PyMem_RawMalloc(room);
@@ -718,7 +723,7 @@ static PyObject *cells_of(ScannerObject *self, const Run *run, const ColumnFacts
     size_t at = 0;
     for (size_t i = 0; made && i < run->cell_count; i++) {
         const Cell *cell = &run->cells[i];
-        if (facts != NULL && !facts[cell->column].mixed)
+        if (facts != NULL && !apart(self, facts, cell))
             continue;
         const CellEnd *end = &self->cell_ends[cell->end];
         rows[at] = run->rows[cell->row];
@@ -754,22 +759,30 @@ static PyObject *cells_of(ScannerObject *self, const Run *run, const ColumnFacts
 static int64_t look(const ScannerObject *self, const Run *run, ColumnFacts *facts, int *mixed)
 {
     int64_t used = 0;
+    for (size_t i = 0; i < run->cell_count; i++) {
+        const Cell *cell = &run->cells[i];
+        ColumnFacts *column = &facts[cell->column];
+        uint32_t end = self->cell_ends[cell->end].alike;
+        if (!column->used) {
+            column->used = column->sound = 1;
+            used++;
+        } else if (column->last_row == cell->row + 1) {
+            return -1;
+        }
+        column->last_row = cell->row + 1;
+        if (column->votes == 0)
+            column->end = end;
+        column->votes += column->end == end ? 1 : (uint32_t)-1;
+    }
     *mixed = 0;
     for (size_t i = 0; i < run->cell_count; i++) {
         const Cell *cell = &run->cells[i];
         ColumnFacts *column = &facts[cell->column];
-        if (column->count == 0) {
-            column->end = cell->end;
-            column->sound = 1;
-            used++;
-        } else {
-            if (column->last_row == cell->row + 1)
-                return -1;
-            if (!column->mixed && !same_tag(self, column->end, cell->end))
-                column->mixed = 1, *mixed = 1;
+        if (apart(self, facts, cell)) {
+            *mixed = 1;
+            continue;
         }
         column->count++;
-        column->last_row = cell->row + 1;
         if (column->sound && !sound(self->cell_ends[cell->end].tag, run->base + cell->start, cell->length))
             column->sound = 0;
     }
@@ -784,8 +797,8 @@ static void column_free(Texts *texts, uint32_t **indexes, size_t count)
     }
 }
 
-/* The columns over all rows, those of one tag and format each as (column, tag, style, sound, array). Shared strings whose
-   indexes are sound leave as UInt32. */
+/* The columns over all rows, each with the cells of the tag and format that most have, as (column, tag, style, sound, array).
+   Shared strings whose indexes are sound leave as UInt32. */
 static PyObject *columns_of(ScannerObject *self, const Run *run, ColumnFacts *facts, size_t used)
 {
     Texts *texts = PyMem_RawCalloc(used ? used : 1, sizeof *texts);
@@ -795,7 +808,7 @@ static PyObject *columns_of(ScannerObject *self, const Run *run, ColumnFacts *fa
     int made = texts != NULL && indexes != NULL;
     for (uint32_t c = 0; made && c < self->most_columns; c++) {
         ColumnFacts *column = &facts[c];
-        if (column->count == 0 || column->mixed)
+        if (!column->used)
             continue;
         int nullable = column->count < run->row_count;
         if (self->cell_ends[column->end].tag == TAG_SHARED && column->sound) {
@@ -810,7 +823,7 @@ static PyObject *columns_of(ScannerObject *self, const Run *run, ColumnFacts *fa
     for (size_t i = 0; made && i < run->cell_count; i++) {
         const Cell *cell = &run->cells[i];
         const ColumnFacts *column = &facts[cell->column];
-        if (column->mixed)
+        if (apart(self, facts, cell))
             continue;
         const char *s = run->base + cell->start;
         if (indexes[column->place] != NULL) {
@@ -830,7 +843,7 @@ static PyObject *columns_of(ScannerObject *self, const Run *run, ColumnFacts *fa
         PyErr_NoMemory();
     for (uint32_t c = 0; list != NULL && c < self->most_columns; c++) {
         const ColumnFacts *column = &facts[c];
-        if (column->count == 0 || column->mixed)
+        if (!column->used)
             continue;
         const CellEnd *end = &self->cell_ends[column->end];
         Texts *held = &texts[column->place];

@@ -48,8 +48,7 @@ class CellKinds:
             if name not in columns:
                 columns[name] = self._column(raw, column)
         if raw.others is not None:
-            for name, other in columns_over(raw.rows, self._cells(raw.others)).items():
-                columns[name] = _laid_over(other, columns[name]) if name in columns else other
+            _lay_over(columns, raw.rows, self._cells(raw.others))
         yield Block(rows=raw.rows, columns=columns, cells=len(raw.rows) * len(columns))
 
     def _shared_columns(self, grid: RawGrid) -> dict[int, Column]:
@@ -161,10 +160,14 @@ class CellKinds:
         return kinds, written.zip_with(kinds != Kind.BROKEN, text)
 
 
-def _laid_over(other: Column, column: Column) -> Column:
-    """Take the cells of the other column where it has any."""
-    filled = other.value.is_not_null()
-    return Column(other.kind.zip_with(filled, column.kind), other.value.zip_with(filled, column.value))
+def _lay_over(columns: dict[int, Column], rows: pl.Series, cells: pl.DataFrame) -> None:
+    """Put cells (row, column, kind, value) that were told apart into their columns, or make columns of them."""
+    known = cells["column"].is_in(list(columns))
+    for (name,), part in cells.filter(known).partition_by("column", as_dict=True).items():
+        at = rows.search_sorted(part["row"], "left")
+        column = columns[int(name)]
+        columns[int(name)] = Column(column.kind.scatter(at, part["kind"]), column.value.scatter(at, part["value"]))
+    columns |= columns_over(rows, cells.filter(~known))
 
 
 def _repeated(value: int, length: int, dtype: type[pl.DataType] = pl.UInt8) -> pl.Series:

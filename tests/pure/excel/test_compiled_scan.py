@@ -86,20 +86,22 @@ def _letters(at: int) -> str:
 
 
 def test_columns_of_one_tag_come_as_columns() -> None:
-    """Missing cells are null, sound indexes are numbers, a column of two tags is told cell by cell."""
+    """Missing cells are null, sound indexes are numbers, a cell of another tag than most is told apart."""
     run = (
         '<row r="1"><c r="A1"><v>1</v></c><c r="B1" t="s"><v>7</v></c><c r="C1"><v>1</v></c></row>'
         '<row r="2"><c r="A2"><v>2</v></c><c r="C2" t="str"><v>x</v></c></row>'
+        '<row r="3"><c r="A3"><v>3</v></c><c r="C3"><v>4</v></c></row>'
     )
 
     found = CompiledScanner(HEAD, LIMITS, SheetCounts()).scan(run.encode())
 
     assert isinstance(found, RawGrid)
-    assert found.columns[0].text.to_list() == ["1", "2"]
-    assert found.columns[1].text.to_list() == [7, None]
+    assert found.columns[0].text.to_list() == ["1", "2", "3"]
+    assert found.columns[1].text.to_list() == [7, None, None]
     assert found.columns[1].text.dtype == pl.UInt32
     assert found.others is not None
-    assert found.others.text.to_list() == ["1", "x"]
+    assert found.columns[2].text.to_list() == ["1", None, "4"]
+    assert (found.others.row.to_list(), found.others.text.to_list()) == ([2], ["x"])
 
 
 @pytest.mark.parametrize("how", ["compiled", "plain", "exact"])
