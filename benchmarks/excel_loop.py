@@ -122,6 +122,7 @@ def main(rows: int) -> None:
 def _steps(table: _Table, folder: Path, rows: int) -> None:
     whole, faulty = _write(folder / "a.xlsx", range(rows)), _write(folder / "b.xlsx", range(rows), bad=True)
     differing = _write(folder / "c.xlsx", range(rows), changed_every=100)
+    returned = _write(folder / "e.xlsx", range(rows))
     mixed = _write(folder / "d.xlsx", range(rows // 2, rows + rows // 2), changed_every=1)
     keyed, updating = _definition("keyed", key=["id"]), _definition("keyed", key=["id"], on_clash="update")
     print(f"{rows:,} rows x {_COLUMNS}")
@@ -139,7 +140,7 @@ def _steps(table: _Table, folder: Path, rows: int) -> None:
     )
     table.step(
         "corrected file back in (all rows, the failed ones right)",
-        _imports(_write(folder / "e.xlsx", range(rows)), _definition("faulty"), corrects=4),
+        lambda db: _imports(returned, _definition("faulty"), corrects=_newest(db, "faulty"))(db),
     )
     table.step("update of rows of which 1 % differ", _imports(differing, updating))
     table.step("import of which half updates, half is new", _imports(mixed, updating))

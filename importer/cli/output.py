@@ -59,8 +59,17 @@ def job_pairs(job: Job) -> list[tuple[str, str]]:
         ("rows in", f"{text(job.success_rows)}{of_total}"),
         ("failed", text(job.failed_rows)),
     ]
-    if job.skipped_rows:
-        pairs.append(("skipped", f"{text(job.skipped_rows)} (their keys were there before)"))
+    if job.kind == "undo":
+        pairs = [*pairs[:2], ("undo of", f"import job {job.parent_id}"), ("back", text(job.success_rows))]
+        pairs.append(("kept", f"{text(job.failed_rows)} (changed since)"))
+    elif job.parent_id is not None:
+        pairs.append(("corrects", f"import job {job.parent_id}"))
+    if job.updated_rows:
+        pairs.append(("updated", f"{text(job.updated_rows)} of them were there before"))
+    if job.skipped_rows and job.kind == "import":
+        pairs.append(("skipped", f"{text(job.skipped_rows)} (they were there before)"))
+    if job.undone_at is not None:
+        pairs.append(("undone", f"{text(job.undone_at)}, by job {job.undone_by}"))
     if job.duration is not None:
         pairs.append(("time", f"{duration(job.duration)}, {rate(job.cursor, job.duration)}"))
     if job.due_at is not None and job.status == "pending":

@@ -229,5 +229,7 @@ def test_the_command_undo(rowlease: CommandLine, tmp_path: Path, conn: Connectio
     assert (preview.code, done.code) == (0, 0)
     assert "2 rows would go" in preview.out
     assert "2 rows of import job" in done.out
+    assert f"undo of   import job {job['id']}" in rowlease("show", job["id"] + 1).out
+    assert "undone" in rowlease("show", job["id"]).out
     assert table_rows(conn, "crews") == []
     assert rowlease("undo", job["id"]).code == 2
