@@ -147,6 +147,11 @@ def forget_matches(conn: Connection, job_id: int) -> None:
     conn.execute(_ST["forget_matches"], {"id": job_id})
 
 
+def forget_left(conn: Connection, job_id: int) -> None:
+    """Let go which rows of a sheet were left, once all are dealt with; which failed rows it corrected stays known."""
+    conn.execute(_ST["forget_left"], {"id": job_id})
+
+
 def matches(conn: Connection, job_id: int, *, first: int, last: int) -> dict[int, str]:
     """What is known of rows of a job's sheet: left, changed."""
     rows = conn.execute(_ST["matches"], {"id": job_id, "first": first, "last": last}).fetchall()

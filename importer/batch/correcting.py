@@ -40,6 +40,7 @@ from importer.target import lock, match_rows, unmatched
 
 if TYPE_CHECKING:
     from importer.excel import Workbook
+    from importer.forms import Reading
 
 _MAYBE = (
     "the row is not in the table as it is, and nothing says that it is a row which failed before: it may be a changed "
@@ -135,6 +136,11 @@ class Correcting(Importing):
             missing = unmatched(conn, self.plan.target, job_id=self.lease.id, jobs=jobs)
         moved = import_chain.has_moved(conn, self.lease.id, parent=known.parent)
         return dataclasses.replace(known, complete=missing == 0, moved=moved)
+
+    def _finish(self, reading: Reading, *, failed: int) -> None:
+        # In a transaction of its own: a job that is killed after it has no row left to deal with.
+        self._fenced(lambda conn: import_chain.forget_left(conn, self.lease.id))
+        super()._finish(reading, failed=failed)
 
     def _encoded(self, batch: Batch) -> Batch:
         return batch  # which rows go in is known only when it is applied

@@ -155,6 +155,12 @@ where kind = 'corrects'
 delete from rowlease.import_row_matches
 where job_id = %(id)s
 
+-- name: forget_left
+-- Which rows were left is needed until all are dealt with; which failed rows were corrected stays known.
+delete from rowlease.import_row_matches
+where job_id = %(id)s
+    and kind <> 'corrects'
+
 -- name: matches
 -- What is known of rows of a job's sheet.
 select source_row, kind

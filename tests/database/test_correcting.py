@@ -325,6 +325,7 @@ def test_a_killed_correction_goes_on(db: Database, conn: Connection, tmp_path: P
     done = imported(db, path, form(), corrects=first)
 
     assert (done.id, done.success_rows, done.skipped_rows) == (waiting.id, 2, 3)
+    assert conn.execute("select from rowlease.import_row_matches where kind <> 'corrects'").fetchall() == []
     assert there(conn) == [("A", 1, ""), ("A", 1, ""), ("B", 30, ""), ("C", 40, ""), ("D", 4, "")]
 
 
