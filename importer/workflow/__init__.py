@@ -4,6 +4,7 @@
 Workflow ─ start ─► instance: tokens on nodes ─┬─ timer     timer_jobs, leased: a worker fires it
  (a graph,           running                   ├─ approval  a person answers (its limit is a timer)
   checked)           completed failed cancelled├─ import    the job's end comes by the outbox
+                                               ├─ task      the same, of a durable task
                                                └─ join      the other tokens of its fork
 ```
 
@@ -17,7 +18,7 @@ elements, node_types, configs, graph, definition    a workflow as data, checked 
 marking                                             pure: which tokens are consumed and made, when a join goes on
 firing                                              one transaction
 instances, moving                                   start, fail, retry, cancel; timers, answers, ends of imports
-imports                                             submitting a job and waiting for it
+imports, tasks                                      submitting a job or run and waiting for it
 seen, diagram, door                                 what people see and call
 ```
 
@@ -45,7 +46,7 @@ from importer.workflow.door import (
     workflow,
     workflows,
 )
-from importer.workflow.moving import import_route, timers_due
+from importer.workflow.moving import import_route, task_route, timers_due
 from importer.workflow.node_types import NodeContext
 from importer.workflow.node_types import register as node_type
 from importer.workflow.seen import Approval, Approvals, Instance, Instances, StoredWorkflow, Why
@@ -69,6 +70,7 @@ __all__ = [
     "start",
     "store_workflow",
     "stored_workflows",
+    "task_route",
     "timers_due",
     "why",
     "workflow",

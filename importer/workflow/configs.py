@@ -15,6 +15,9 @@ from importer.errors import ExpressionError
 #: How an import node may end.
 IMPORT_OUTCOMES = ("success", "partial_success", "failed", "cancelled")
 
+#: How a task node may end.
+TASK_OUTCOMES = ("succeeded", "failed", "cancelled")
+
 #: The outcome of an approval that nobody answered in time.
 TIMED_OUT = "timed_out"
 
@@ -179,6 +182,27 @@ class Import(pydantic.BaseModel):
         if (self.job is None) == (self.file is None or self.form is None):
             raise ValueError("say either file and form, or job")
         return self
+
+
+class Task(pydantic.BaseModel):
+    """Enqueues a durable task and waits for the end of its run."""
+
+    model_config = _MODEL
+
+    #: Name of the task; its newest version that is known where the token comes.
+    task: Template
+    #: Its input, with templates at any depth.
+    input: Any = None
+    priority: Annotated[int, pydantic.Field(ge=0, le=3)] = 2
+    #: The variable that gets run, status, result and error.
+    into: Variable = "result"
+
+    @pydantic.field_validator("input")
+    @classmethod
+    def _templates(cls, said: Any) -> Any:  # noqa: ANN401 - JSON
+        for text in _texts(said):
+            _template(text)
+        return said
 
 
 class Log(pydantic.BaseModel):

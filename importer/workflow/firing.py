@@ -28,7 +28,7 @@ from importer import outbox_message, timer_job
 from importer.db import Connection, Jsonb, errors, statements
 from importer.errors import ImporterError, NodeError, NodeTypeMissingError
 from importer.settings import Settings
-from importer.workflow import imports, node_types
+from importer.workflow import imports, node_types, tasks
 from importer.workflow.configs import Approval, Timer
 from importer.workflow.definition import Workflow
 from importer.workflow.elements import Node
@@ -229,6 +229,8 @@ class Firing:
                     return self._approval(token, node)
                 case "import":
                     return self._import(token, node, started)
+                case "task":
+                    return self._task(token, node)
                 case "join":
                     self.event("waits", token=token, detail={"for": "join", "fork": node.config["fork"]})
                     return []
@@ -271,6 +273,18 @@ class Firing:
             return self._leave(token, said.outcome, {"job": held.job_id, "ended": "already"}, started=started)
         self.event("waits", token=token, detail={"for": "import", "job": held.job_id})
         self.wait_for_job(token, held.job_id, fence=held.fence, own=held.own)
+        return []
+
+    def _task(self, token: Token, node: Node) -> list[Token]:
+        run = tasks.enqueue(
+            self.conn,
+            node.model,
+            self.variables,
+            node=node.id,
+            place=(self.instance, token.number),
+            settings=self.settings,
+        )
+        self.event("waits", token=token, detail={"for": "task", "run": run})
         return []
 
     def set_timer(self, token: Token, due_at: dt.datetime) -> None:

@@ -26,7 +26,7 @@ def problems_of(start: str, nodes: Sequence[Node], connections: Sequence[Connect
     problems += _join_problems(by_id)
     for cycle in _instant_cycles(nodes, targets):
         path = " -> ".join([*cycle, cycle[0]])
-        problems.append(f"the cycle {path} never waits: a timer, approval or import is wanted")
+        problems.append(f"the cycle {path} never waits: a timer, approval, import or task is wanted")
     joined = all(isinstance(node.config.get("fork"), str) for node in nodes if node.type == "join")
     if start in by_id and joined and not problems:
         problems += _scope_problems(start, by_id, targets)
@@ -122,7 +122,7 @@ def _instant_cycles(nodes: Sequence[Node], targets: Mapping[str, Sequence[str]])
 def _waits(node: Node) -> bool:
     """A join waits for others, but not for time: alone it ends no cycle."""
     try:
-        return node.kind.waits in {"timer", "approval", "import"}
+        return node.kind.waits in {"timer", "approval", "import", "task"}
     except NodeTypeMissingError:
         return True  # an unknown type is a problem of its own
 

@@ -19,6 +19,7 @@ from importer.errors import (
 )
 from importer.lease import storable
 from importer.settings import Settings
+from importer.workflow import tasks
 from importer.workflow.definition import Workflow
 from importer.workflow.firing import ST, Firing, announce_end, execute, open_firing, variables_problem
 from importer.workflow.marking import Token
@@ -144,7 +145,8 @@ def cancel(conn: Connection, id: int, *, by: str | None, settings: Settings) -> 
         firing = opened(conn, id, settings=settings)
         if firing.status != "running":
             raise WorkflowStateError(id, firing.status, "it has ended and cannot be cancelled")
-        _stop(firing, "cancelled", node=None, error=None)
+        gone = _stop(firing, "cancelled", node=None, error=None)
+        runs = tasks.cancel_unbegun(conn, id, gone)
         cancelled = []
         for row in conn.execute(ST["own_jobs"], {"id": id}).fetchall():
             try:
@@ -152,7 +154,7 @@ def cancel(conn: Connection, id: int, *, by: str | None, settings: Settings) -> 
             except JobStateError:  # pragma: no cover - the row is locked and pending
                 continue
             cancelled.append(row["id"])
-        _event(firing, "cancelled", detail={"by": by, "import_jobs_cancelled": cancelled})
+        _event(firing, "cancelled", detail={"by": by, "import_jobs_cancelled": cancelled, "task_runs_cancelled": runs})
 
 
 def retry(conn: Connection, id: int, *, settings: Settings) -> None:  # noqa: A002 - the column's name
@@ -187,6 +189,9 @@ def _restore(firing: Firing, row: Mapping[str, Any]) -> None:
         due_at = firing.now if row["timer_status"] == "failed" else row["due_at"] or firing.now
         firing.event("waits", token=new, detail={"for": "timer", "until": due_at.isoformat()})
         firing.set_timer(new, due_at)
+    elif row["run"] is not None:
+        firing.event("waits", token=new, detail={"for": "task", "run": row["run"]})
+        tasks.adopt(firing.conn, row["run"], (firing.instance, new.number))
     elif row["job_id"] is not None:
         _wait_again(firing, new, int(row["job_id"]), own=row["own"])
     else:
@@ -218,7 +223,8 @@ def opened(conn: Connection, id: int, *, settings: Settings) -> Firing:  # noqa:
     return found[0]
 
 
-def _stop(firing: Firing, status: str, *, node: str | None, error: str | None) -> None:
+def _stop(firing: Firing, status: str, *, node: str | None, error: str | None) -> list[int]:
+    """End a locked instance and what it waits for; return its tokens."""
     conn = firing.conn
     params = {"id": firing.instance, "now": firing.now, "status": status, "node": node, "error": error}
     gone = conn.execute(ST["cancel_tokens"], params).fetchall()
@@ -229,6 +235,7 @@ def _stop(firing: Firing, status: str, *, node: str | None, error: str | None) -
     announce_end(firing)
     for row in gone:
         _event(firing, "cancelled", token=row["number"], node=row["node"])
+    return [row["number"] for row in gone]
 
 
 def _event(

@@ -27,7 +27,7 @@ from importer.errors import (
 from importer.lease import Lease, Leased
 from importer.outbox_message import Died, OutboxMessage, Route, sentence
 from importer.settings import Settings
-from importer.workflow import imports, instances
+from importer.workflow import imports, instances, tasks
 from importer.workflow.configs import TIMED_OUT, Approval
 from importer.workflow.firing import ST, At, Firing, open_firing
 from importer.workflow.node_types import DONE
@@ -221,6 +221,29 @@ def import_route(settings: Settings, *, at: At = lambda _point: None) -> Route:
     return Route(deliver=deliver, dying=dying)
 
 
+def task_route(settings: Settings, *, at: At = lambda _point: None) -> Route:
+    """Return how the end of a task's run reaches the token that waits for it."""
+
+    def deliver(db: Database, lease: Lease, message: OutboxMessage) -> None:
+        place = tasks.place_of(message.payload)
+        if place is not None:
+            with db.connection() as conn:
+                repeat_on_conflict(lambda: _deliver(conn, lease, message, *place, db.settings, at))
+            at("committed")
+
+    def dying(conn: Connection, message: OutboxMessage) -> Died:
+        place = tasks.place_of(message.payload)
+        opened = None if place is None else open_firing(conn, "lock", place[0], settings=settings)
+
+        def died(error: str) -> None:
+            if opened is not None and place is not None and opened[0].is_active(place[1]):
+                instances.fail(opened[0], node=opened[0].node_of(place[1]).id, error=error)
+
+        return died
+
+    return Route(deliver=deliver, dying=dying)
+
+
 def _deliver(
     conn: Connection,
     lease: Lease,
@@ -237,8 +260,13 @@ def _deliver(
         if opened is None or not opened[0].is_active(token):
             return
         firing = opened[0]
-        told = imports.told(message.payload, firing.node_of(token).model)
-        firing.go(token, told.outcome, values=told.values, detail={"job": message.payload["job_id"]})
+        model = firing.node_of(token).model
+        if message.topic == tasks.TOPIC:
+            outcome, values = tasks.told(message.payload, model)
+            firing.go(token, outcome, values=values, detail={"run": message.payload["run_id"]})
+        else:
+            told = imports.told(message.payload, model)
+            firing.go(token, told.outcome, values=told.values, detail={"job": message.payload["job_id"]})
         at("advanced")
         firing.write()
         at("written")

@@ -1,7 +1,8 @@
 """The types of nodes: what each is told, how it may end, and what it does when a token comes.
 
 A type is *instant* (it ends in the transaction that brings the token) or it *waits* (a timer, a person, an import moves
-the token on). `timer approval import transform log condition fork join end` are built in; `register` adds instant ones:
+the token on). `timer approval import task transform log condition fork join end` are built in; `register` adds instant
+ones:
 
 ```python
 class Notify(pydantic.BaseModel):
@@ -14,7 +15,7 @@ def notify(config: Notify, context: importer.NodeContext) -> dict[str, object] |
 ```
 
 A function runs inside the transaction of its firing: it may run again after a crash, so an effect outside of the
-database may happen twice. It is to be quick; what takes long is an import or (later) a task.
+database may happen twice. It is to be quick; what takes long, or must happen once, is a task.
 """
 
 from __future__ import annotations
@@ -58,8 +59,8 @@ class NodeType:
     outcomes: Callable[[Any], tuple[str, ...]]
     #: What it does when a token comes, for instant types; returns new variables, or (outcome, new variables).
     run: Callable[[Any, NodeContext], Any] | None = None
-    #: waits: for a timer, a person, an import, other tokens (join).
-    waits: Literal["timer", "approval", "import", "join"] | None = None
+    #: What it waits for: a timer, a person, an import, a task, other tokens (join).
+    waits: Literal["timer", "approval", "import", "task", "join"] | None = None
 
 
 def _one(_config: object) -> tuple[str, ...]:
@@ -87,6 +88,7 @@ _BUILT_IN = (
     NodeType(name="timer", config=configs.Timer, outcomes=_one, waits="timer"),
     NodeType(name="approval", config=configs.Approval, outcomes=configs.Approval.outcomes, waits="approval"),
     NodeType(name="import", config=configs.Import, outcomes=lambda _config: configs.IMPORT_OUTCOMES, waits="import"),
+    NodeType(name="task", config=configs.Task, outcomes=lambda _config: configs.TASK_OUTCOMES, waits="task"),
     NodeType(name="transform", config=configs.Transform, outcomes=_one, run=_transform),
     NodeType(name="log", config=configs.Log, outcomes=_one, run=_log),
     NodeType(name="condition", config=configs.Condition, outcomes=lambda _config: ("true", "false"), run=_condition),

@@ -25,7 +25,7 @@ class Wait:
     token: int
     #: The node on which it stands.
     node: str
-    #: timer approval import join.
+    #: timer approval import task join.
     kind: str
     since: dt.datetime
     #: When it goes on by itself: a timer's moment, an approval's limit.
@@ -36,6 +36,9 @@ class Wait:
     approval: int | None = None
     job: int | None = None
     job_status: str | None = None
+    #: The run of a durable task, and its status.
+    run: int | None = None
+    run_status: str | None = None
     #: Why it did not go on at its last try, if it was tried.
     problem: str | None = None
 
@@ -50,6 +53,8 @@ class Wait:
                 said = f"for an answer of {who} to {self.question!r} (approval {self.approval}){limit}"
             case "import":
                 said = f"for the end of import job {self.job} ({self.job_status})"
+            case "task":
+                said = f"for the end of task run {self.run} ({self.run_status})"
             case _:
                 said = "for the other branches of its fork"
         problem = f"; at its last try: {self.problem}" if self.problem else ""
@@ -230,7 +235,7 @@ class Why:
         if one.ended:
             return f"{head} since {moment(one.finished_at)}." if one.finished_at else f"{head}."
         lines = [f"{head}.", *(f"- {wait}." for wait in self.waits)]
-        if any(wait.kind in {"timer", "import"} or wait.until for wait in self.waits):
+        if any(wait.kind in {"timer", "import", "task"} or wait.until for wait in self.waits):
             lines.append(_served(self.workers))
         return "\n".join(lines)
 
@@ -317,6 +322,8 @@ def _wait(row: Mapping[str, Any]) -> Wait:
         kind = "approval"
     elif row["job_id"] is not None:
         kind = "import"
+    elif row["run"] is not None:
+        kind = "task"
     elif row["timer_id"] is not None:
         kind = "timer"
     return Wait(
@@ -331,6 +338,8 @@ def _wait(row: Mapping[str, Any]) -> Wait:
         approval=row["approval_id"],
         job=row["job_id"],
         job_status=row["job_status"],
+        run=row["run"],
+        run_status=row["run_status"],
         problem=row["timer_error"] or row["message_error"],
     )
 

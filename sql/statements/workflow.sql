@@ -231,6 +231,27 @@ where w.instance_id = %(id)s
 order by j.id
 for update of j
 
+-- name: unbegun_runs
+-- Task runs of these tokens that nobody has begun.
+select run.id
+from rowlease.workflow_events as began
+join rowlease.task_runs as run
+    on run.id = (began.detail ->> 'run')::bigint
+where began.instance_id = %(id)s
+    and began.token = any(%(tokens)s)
+    and began.what = 'waits'
+    and run.status = 'pending'
+    and run.started_at is null
+order by run.id
+for update of run
+
+-- name: adopt_run
+-- A task run is that of another token, after a retry.
+update rowlease.task_runs
+set run_key = %(key)s
+where id = %(id)s
+returning status
+
 -- name: resume
 -- A failed instance runs again.
 update rowlease.workflow_instances
@@ -246,8 +267,12 @@ returning id
 -- The tokens that a failure cancelled and no retry has restored, with what they waited for.
 select
     t.number, t.node, t.scope, j.status as timer_status, j.due_at, a.who, a.question, a.choices, a.due_at as answer_until,
-    w.job_id, w.own
+    w.job_id, w.own, (began.detail ->> 'run')::bigint as run
 from rowlease.workflow_tokens as t
+left join rowlease.workflow_events as began
+    on began.instance_id = t.instance_id
+    and began.token = t.number
+    and began.what = 'waits'
 left join rowlease.timer_jobs as j
     on j.instance_id = t.instance_id
     and j.token = t.number
@@ -386,7 +411,7 @@ order by id
 select
     t.instance_id, t.number as token, t.node, t.entered_at as since, j.id as timer_id, j.due_at, j.lease_until,
     j.last_error as timer_error, a.id as approval_id, a.who, a.question, a.choices, a.due_at as answer_until,
-    w.job_id, job.status as job_status,
+    w.job_id, job.status as job_status, (began.detail ->> 'run')::bigint as run, run.status as run_status,
     (
         select m.last_error
         from rowlease.outbox_messages as m
@@ -409,6 +434,12 @@ left join rowlease.import_waits as w
     and w.token = t.number
 left join rowlease.import_jobs as job
     on job.id = w.job_id
+left join rowlease.workflow_events as began
+    on began.instance_id = t.instance_id
+    and began.token = t.number
+    and began.what = 'waits'
+left join rowlease.task_runs as run
+    on run.id = (began.detail ->> 'run')::bigint
 where t.instance_id = any(%(ids)s)
     and t.status = 'active'
 order by t.instance_id, t.number

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import multiprocessing as mp
 import os
 import random
@@ -101,6 +102,7 @@ class Walker:
 
 def walk(walker: Walker) -> None:
     """Do what is due until nothing is, in random order."""
+    faulthandler.enable()
     dice = random.Random(walker.seed)
     at = calls_on(walker.point, walker.times, lambda: os.kill(os.getpid(), walker.by))
     with Database(walker.conninfo, walker.settings) as db:

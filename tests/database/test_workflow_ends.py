@@ -59,7 +59,7 @@ def test_cancel(db: Database, conn: Connection, started: im.Instance) -> None:
     }
     (job,) = im.jobs(db=db)
     assert (job.status, job.last_error) == ("cancelled", f"workflow instance {started.id} was cancelled")
-    assert ended.history[-1].detail == {"by": "Ada", "import_jobs_cancelled": [job.id]}
+    assert ended.history[-1].detail == {"by": "Ada", "import_jobs_cancelled": [job.id], "task_runs_cancelled": []}
     with pytest.raises(WorkflowStateError, match="it has ended and cannot be cancelled"):
         im.cancel_workflow(started, db=db)
 

@@ -143,7 +143,7 @@ def test_all_problems_at_once() -> None:
         (
             [node("a", "log", message="x"), node("b", "log", message="x"), node("e", "end")],
             [("a", "b"), ("b", "a", "{{n}} > 1"), ("b", "e")],
-            "the cycle a -> b -> a never waits: a timer, approval or import is wanted",
+            "the cycle a -> b -> a never waits: a timer, approval, import or task is wanted",
         ),
         (
             [node("a", "log", message="x"), node("e", "end")],
