@@ -19,6 +19,7 @@ from typing import Any
 import polars as pl
 
 from importer import import_job
+from importer.batch.faults import Faults
 from importer.batch.lookups import looked_up
 from importer.batch.plan import Batch, FaultRow, Outcome, Plan
 from importer.db import Connection
@@ -49,7 +50,7 @@ def apply(
     clashing = _Clashing(conn, plan, open_among)
     loaded = load(conn, plan.target, rows, job_id=plan.job_id, copying=copying, updating=clashing.updating)
     position = {name: at for at, name in enumerate(plan.names)}
-    faults = [*plan.fault_rows(batch.faults), *found]
+    faults = found
     values = _Values(batch.accepted)
     skipped = {clash.source_row for clash in loaded.clashes if clashing.skips(clash)}
     for clash in loaded.clashes:
@@ -68,7 +69,7 @@ def apply(
         success=success,
         failed=len(batch) - success - left,
         skipped=left,
-        faults=tuple(_one_a_cell(faults)),
+        faults=Faults(plan, batch.faults, tuple(_one_a_cell(faults))),
         updated=len(loaded.updated),
     )
 

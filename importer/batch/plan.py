@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -59,7 +60,7 @@ class Outcome:
     success: int
     failed: int
     skipped: int
-    faults: tuple[FaultRow, ...]
+    faults: Sequence[FaultRow]
     #: Of the successes: rows that were there and changed.
     updated: int = 0
 

@@ -32,6 +32,7 @@ from typing import Literal, Protocol, Self, TypeVar
 
 from importer import import_job
 from importer.batch.apply import apply
+from importer.batch.faults import store_faults
 from importer.batch.plan import Batch, Outcome, Plan
 from importer.db import Connection, Database, database_error, errors, repeat_on_conflict
 from importer.errors import DatabaseUnavailableError
@@ -189,7 +190,7 @@ class Writer:
             outcome = self._apply(conn, self._plan, batch, copying=lambda: self._at("copying"))
             if self._most_failed is not None and self.failed + outcome.failed >= self._most_failed:
                 raise RefuseAllError(outcome)
-            import_job.add_faults(conn, self._plan.job_id, outcome.faults)
+            store_faults(conn, self._plan, outcome.faults)
             import_job.move_cursor(
                 conn,
                 self._lease,

@@ -177,6 +177,15 @@ def add_faults(conn: Connection, job_id: int, faults: Sequence[tuple[int, str, s
             copy.write_row((job_id, *fault))
 
 
+def copy_faults(conn: Connection, csv: bytes) -> None:
+    """Store many faults in the caller's transaction.
+
+    CSV of job_id, source_row, column, rule, value, message and the position of the column in the form.
+    """
+    with conn.cursor() as cur, cur.copy(_ST["copy_faults_csv"]) as copy:
+        copy.write(csv)
+
+
 def delete_faults(conn: Connection, job_id: int) -> None:
     """Remove the faults of a job (its workbook was refused as a whole)."""
     conn.execute(_ST["delete_faults"], {"id": job_id})

@@ -194,6 +194,11 @@ values (%(job_id)s, %(source_row)s, %(column)s, %(rule)s, %(value)s, %(message)s
 -- Many bad cells at once.
 copy rowlease.import_row_faults (job_id, source_row, column_name, rule, value, message, position) from stdin
 
+-- name: copy_faults_csv
+-- Many bad cells at once, as CSV: an empty field is null, "" is an empty text.
+copy rowlease.import_row_faults (job_id, source_row, column_name, rule, value, message, position)
+from stdin with (format csv, encoding 'utf8')
+
 -- name: faults
 -- The faults of a job in sheet order.
 select source_row, column_name as "column", rule, value, message
