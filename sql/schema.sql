@@ -424,7 +424,7 @@ create table rowlease.task_runs (
 );
 CREATE UNIQUE INDEX task_runs_key ON rowlease.task_runs USING btree (task_name, run_key) WHERE (run_key IS NOT NULL);
 CREATE INDEX task_runs_run_out ON rowlease.task_runs USING btree (lease_until) WHERE (status = 'running'::text);
-CREATE INDEX task_runs_served ON rowlease.task_runs USING btree (task_name, task_version, priority, due_at, created_at) WHERE (status = 'pending'::text);
+CREATE INDEX task_runs_served ON rowlease.task_runs USING btree (task_name, task_version, priority, (due_at AT TIME ZONE 'UTC'::text), created_at) WHERE (status = 'pending'::text);
 CREATE INDEX task_runs_waiting ON rowlease.task_runs USING btree (priority, due_at, created_at) WHERE (status = 'pending'::text);
 comment on column rowlease.task_runs.due_at is 'When the row may be claimed; null: nothing to do.';
 comment on column rowlease.task_runs.priority is '0 first to 3 last.';

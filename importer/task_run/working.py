@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from importer import lease as leases
-from importer.db import Connection, Database, sql, statements
+from importer.db import Connection, Database, errors, sql, statements
 from importer.errors import DatabaseUnavailableError, LeaseLostError, TaskCancelledError, TaskError, TaskRefusedError
 from importer.lease import Lease, Leased
 from importer.task_run.context import At, Context, Suspended
@@ -208,7 +208,12 @@ class _Pass:
             self._finishes.add(lease, result)
             return
         self._at("finishing")
-        if write_ends(conn, [(lease, result)]):
+        try:
+            lost = write_ends(conn, [(lease, result)])
+        except errors.OperationalError:  # the connection is gone, perhaps with the server, which comes back
+            ends = [(lease, result)]
+            lost = persistently(self._db, lambda own: write_ends(own, ends), patience=self._rhythm.lease)
+        if lost:
             log.warning("task run %s: lost before its end was written", lease.id)
         self._at("finished")
 

@@ -21,8 +21,11 @@ alter table rowlease.task_runs alter column status set default 'pending';
 
 create index task_runs_waiting on rowlease.task_runs (priority, due_at, created_at) where status = 'pending';
 create index task_runs_run_out on rowlease.task_runs (lease_until) where status = 'running';
--- A claim asks per task and version, so that runs nobody here can serve cost it nothing.
-create index task_runs_served on rowlease.task_runs (task_name, task_version, priority, due_at, created_at)
+-- A claim asks per task and version, so that runs nobody here can serve cost it nothing. The due time is written in another
+-- way than in task_runs_waiting, so that the planner cannot take that index for the claim's order and filter a backlog away.
+create index task_runs_served on rowlease.task_runs (
+    task_name, task_version, priority, (due_at at time zone 'UTC'), created_at
+)
     where status = 'pending';
 create unique index task_runs_key on rowlease.task_runs (task_name, run_key) where run_key is not null;
 

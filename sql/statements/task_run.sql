@@ -69,7 +69,9 @@ where task_name = %(task_name)s
 select pg_notify('rowlease', 'task_runs')
 
 -- name: waiting_runs
--- One branch of the claim: due runs of one task in one version, by due time and age.
+-- One branch of the claim: due runs of one task in one version, by due time and age. The due time is written as in the index
+-- task_runs_served: by task_runs_waiting, which has the same order, the planner would read past all runs of other tasks
+-- (measured with 500,000 of them: 185 ms).
 union all
 select served.id, served.due_at, served.created_at
 from (
@@ -79,8 +81,8 @@ from (
         and waiting.task_name = {task_name}
         and waiting.task_version = {task_version}
         and waiting.priority = rank.priority
-        and waiting.due_at <= rowlease.clock()
-    order by waiting.due_at, waiting.created_at
+        and (waiting.due_at at time zone 'UTC') <= (rowlease.clock() at time zone 'UTC')
+    order by (waiting.due_at at time zone 'UTC'), waiting.created_at
     limit %(limit)s
     for update skip locked
 ) as served
@@ -446,8 +448,8 @@ select extract(epoch from least(
                 and waiting.task_name = served.name
                 and waiting.task_version = served.version
                 and waiting.priority = rank.priority
-                and waiting.due_at is not null
-            order by waiting.due_at
+                and (waiting.due_at at time zone 'UTC') is not null
+            order by (waiting.due_at at time zone 'UTC')
             limit 1
         ) as earliest
     ),

@@ -10,7 +10,7 @@ import psycopg
 import pydantic
 import pytest
 
-from importer.db import Database
+from importer.db import Database, sql
 from importer.errors import (
     TaskConflictError,
     TaskInputError,
@@ -28,12 +28,14 @@ from importer.task_run import (
     tasks,
 )
 from importer.task_run.definition import differences, newest, registered, task
+from importer.task_run.working import _claim_statement
 from tests.task_running import made, run_due, seen
 from tests.waiting import until
 
 MoveClock = Callable[..., None]
 
 MINUTE = dt.timedelta(minutes=1)
+HOUR = dt.timedelta(hours=1)
 
 
 class Notice(pydantic.BaseModel):
@@ -315,3 +317,24 @@ def test_no_holder_is_seen(db: Database) -> None:
     assert "holder" not in {*vars(TaskRun)["__dataclass_fields__"]}
     assert "holder" not in repr(seen(db, run))
     assert isinstance(Fact(name="a"), Fact)
+
+
+def test_a_backlog_that_nobody_here_serves_costs_the_claim_nothing(db: Database) -> None:
+    """The claim reads its own part of an index: runs of other tasks and later ones are not looked at."""
+    mine, other = made(lambda _: None, name="mine"), made(lambda _: None, name="other")
+    enqueue_many(other, range(20_000), db=db)
+    enqueue_many(mine, range(20_000), due=HOUR, db=db)
+    enqueue_many(mine, range(5), db=db)
+    with db.connection() as conn:
+        conn.execute("vacuum analyze rowlease.task_runs")
+
+        with conn.transaction():
+            plan = conn.execute(
+                sql.SQL("explain (analyze, costs off, timing off) ") + _claim_statement((("mine", 1), ("none", 1))),
+                {"holder": "h", "ttl": HOUR, "limit": 5, "names": ["mine"], "versions": [1]},
+            ).fetchall()
+
+    lines = "\n".join(row["QUERY PLAN"] for row in plan)
+    assert "task_runs_served" in lines
+    assert "task_runs_waiting" not in lines
+    assert "Seq Scan" not in lines

@@ -319,7 +319,7 @@ def test_a_cancel_is_seen_within_a_second(db: Database) -> None:
     enqueue(computes, db=db)
     run_due(db, computes)
 
-    assert took[0] < dt.timedelta(seconds=2)  # a second, and what a busy machine adds
+    assert took[0] < dt.timedelta(seconds=5)  # a second, and what a busy machine adds
 
 
 def test_a_stale_attempt_changes_nothing(db: Database) -> None:
