@@ -59,7 +59,10 @@ class Workflow:
         file = Path(path)
         try:
             text = file.read_text(encoding="utf-8-sig")
-            written = json.loads(text) if file.suffix.lower() == ".json" else yaml.safe_load(text)
+            if file.suffix.lower() == ".json":
+                written = json.loads(text, object_pairs_hook=_pairs)
+            else:
+                written = yaml.load(text, Loader=_Loader)  # noqa: S506 - a SafeLoader that refuses doubled keys
         except OSError as error:
             raise WorkflowDefinitionError(file.name, [f"the file cannot be read: {error.strerror or error}"]) from error
         except (ValueError, yaml.YAMLError) as error:
@@ -143,6 +146,28 @@ class Workflow:
 
     def _repr_markdown_(self) -> str:
         return self.diagram()
+
+
+class _Loader(yaml.SafeLoader):
+    """SafeLoader that refuses a key written twice."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 - overrides
+        """Return a mapping without doubled keys."""
+        keys = [key.value for key, _ in node.value]
+        for key, _ in node.value:
+            if keys.count(key.value) > 1 and key.value != "<<":
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key {key.value!r} is written twice", key.start_mark
+                )
+        return dict(super().construct_mapping(node, deep=deep))
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    keys = [key for key, _ in pairs]
+    for key in keys:
+        if keys.count(key) > 1:
+            raise ValueError(f"the key {key!r} is written twice")
+    return dict(pairs)
 
 
 def _holds(way: Connection, outcome: str, variables: Mapping[str, Any]) -> bool:

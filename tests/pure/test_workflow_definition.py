@@ -90,6 +90,15 @@ def test_a_file_that_holds_no_workflow(tmp_path: Path, text: str | None, said: s
         im.Workflow.from_file(path)
 
 
+@pytest.mark.parametrize(("name", "text"), [("a.yaml", "name: x\nname: y\n"), ("a.json", '{"name": "x", "name": "y"}')])
+def test_a_key_written_twice(tmp_path: Path, name: str, text: str) -> None:
+    """Is said, and the last one does not win in silence."""
+    (tmp_path / name).write_text(text, encoding="utf-8")
+
+    with pytest.raises(WorkflowDefinitionError, match="the key 'name' is written twice"):
+        im.Workflow.from_file(tmp_path / name)
+
+
 def test_all_problems_at_once() -> None:
     """Ten mistakes are ten sentences, with the nearest names."""
     said = problems(
