@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from importer.db import Connection
 from importer.display import duration, moment, table, text, text_table
-from importer.errors import NodeTypeMissingError, WorkflowNotFoundError
+from importer.errors import WorkflowNotFoundError
 from importer.workflow.definition import Workflow
 from importer.workflow.diagram import diagram
 from importer.workflow.firing import ST, workflow_of
@@ -391,14 +391,3 @@ def versions(conn: Connection, name: str | None = None) -> list[StoredWorkflow]:
 def history_text(found: Instance) -> str:
     """Return the history as a table for a terminal."""
     return text_table(("At", "Node", "What", "After", "How"), found.history_rows(), widest=70)
-
-
-def unknown_types(workflow: Workflow) -> list[str]:
-    """Name the types of a workflow's nodes that nobody here knows."""
-    missing = []
-    for node in workflow.nodes:
-        try:
-            _ = node.kind
-        except NodeTypeMissingError:
-            missing.append(node.type)
-    return sorted(set(missing))
