@@ -81,7 +81,7 @@ def stack_conninfo(server: str, template: str) -> Iterator[str]:
 def stack(stack_conninfo: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """Everything that `make dev` starts, with forms that each have a table."""
     folder = tmp_path_factory.mktemp("stack")
-    running = Stack(folder, lease_s=15, DATABASE_URL=stack_conninfo, ROWLEASE_IMPORTS_BATCH_ROWS="100")
+    running = Stack(folder, lease_s=10, DATABASE_URL=stack_conninfo, ROWLEASE_IMPORTS_BATCH_ROWS="100")
     for name in FORMS:
         definition = form(name=name, table=f"{name}s", fresh_within="26h").to_dict()
         (running.forms / f"{name}.yaml").write_text(yaml.safe_dump(definition))

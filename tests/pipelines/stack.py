@@ -47,6 +47,10 @@ def find(ask: Callable[[], T | None], *, deadline_s: float = 60, every_s: float 
     return found
 
 
+_RELOAD = """mutation { reloadRepositoryLocation(repositoryLocationName: "rowlease") { __typename } }"""
+_ASSETS = "query { assetNodes { assetKey { path } } }"
+
+
 class Stack:
     """`python -m pipelines.dev` with a database, an inbox and forms of its own."""
 
@@ -200,6 +204,14 @@ class Stack:
         """Return the materializations of an asset, newest first, each with its metadata by name."""
         found = self.ask(_ASSET, key={"path": [asset]})["assetOrError"].get("assetMaterializations", [])
         return [{**each, "metadata": {e["label"]: _value(e) for e in each["metadataEntries"]}} for each in found]
+
+    def reload(self) -> None:
+        """Reload the code location as the page does."""
+        self.ask(_RELOAD)
+
+    def assets(self) -> list[str]:
+        """Return the names of the assets there are."""
+        return sorted(".".join(node["assetKey"]["path"]) for node in self.ask(_ASSETS)["assetNodes"])
 
     def checks(self, asset: str) -> dict[str, str]:
         """Return check -> status of its newest judgement."""

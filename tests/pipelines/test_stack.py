@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 import psycopg
 import pytest
+import yaml
 from psycopg import sql
 
 import importer as im
@@ -235,6 +236,18 @@ def test_many_workbooks_at_once_are_few_runs(stack: Stack, stack_db: im.Database
     assert {(job.status, job.success_rows) for job in imported()} == {("success", 3)}
     assert len(shown) == 60
     assert len(runs) <= 5
+
+
+def test_a_form_that_is_put_into_the_folder_needs_no_code(stack: Stack) -> None:
+    """After a reload of the code location it is an asset; a broken one beside it hides nothing."""
+    (stack.forms / "late_report.yaml").write_text(yaml.safe_dump(form(name="late_report", table="lates").to_dict()))
+    (stack.forms / "broken.yaml").write_text("name: broken")
+    before = stack.assets()
+
+    stack.reload()
+
+    assert "late_report" not in before
+    assert until(lambda: set(stack.assets()) == {*before, "late_report"}, deadline_s=60)
 
 
 #: Starts a worker on a host of another name: to the lease, two of them on one machine are two hosts.
