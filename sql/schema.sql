@@ -50,6 +50,18 @@ create table rowlease.forms (
     constraint forms_version_check CHECK ((version > 0))
 );
 
+create table rowlease.import_addresses (
+    address text not null,
+    form_name text not null,
+    etag text,
+    last_modified text,
+    size_bytes bigint,
+    job_id bigint not null,
+    seen_at timestamp with time zone not null default rowlease.clock(),
+    constraint import_addresses_pkey PRIMARY KEY (address, form_name),
+    constraint import_addresses_job_id_fkey FOREIGN KEY (job_id) REFERENCES rowlease.import_jobs(id) ON DELETE CASCADE
+);
+
 create table rowlease.import_attempts (
     job_id bigint not null,
     fence bigint not null,

@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 
 from importer import import_chain, import_job, import_run, inbox
+from importer.batch.from_address import submit_address
 from importer.batch.here import claim_here, run_here
 from importer.batch.importing import Progress
 from importer.batch.request import request_of
@@ -20,6 +21,7 @@ from importer.batch.writer import At
 from importer.db import Connection, Database, connect, dict_rows, translated
 from importer.errors import JobError
 from importer.forms import FAULT_SCHEMA, Form
+from importer.import_address import is_address
 from importer.import_job import Job, Jobs
 from importer.import_run import RunLeases
 from importer.lease import holder_name
@@ -49,7 +51,7 @@ def submit(
     not read its sheet to the end is taken up from its cursor.
 
     Args:
-        path: the workbook.
+        path: the workbook, or an address of http(s) where it stands.
         form: what its sheet has to be.
         db: the database; else the one of `connect()`.
         conn: write the job in this connection's transaction instead (psycopg 3); it counts once that commits.
@@ -71,6 +73,8 @@ def submit(
         FormDisabledError: the form takes no imports at present.
         JobConflictError: the key, or the content under another version of the form, came before.
         StoreError: the file cannot be copied into the store.
+        RequestRefusedError: the address may not be asked.
+        RequestError: the address did not give the file.
     """
     options = {
         "sheet": sheet,
@@ -85,6 +89,8 @@ def submit(
         "only_changes": only_changes,
     }
     with database_of(db) as database:
+        if is_address(path):
+            return submit_address(database, str(path), form, options, conn=conn)
         request = request_of(database, Path(path), form, options)
         if conn is not None:
             with translated(database.label), dict_rows(conn) as own:
