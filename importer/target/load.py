@@ -8,7 +8,7 @@ from typing import Protocol
 
 from importer.db import Connection, errors, sql, statements
 from importer.target.table import Target
-from importer.target.update import update_rows
+from importer.target.update import set_aside_unchanged, update_rows
 
 _ST = statements("target")
 
@@ -222,6 +222,10 @@ class Stage:
     def insert(self, first: int, last: int, updating: Updating | None) -> Loaded:
         """Insert the staged rows from one sheet row to another; tell of those that did not go in as they are."""
         part = Loaded()
+        if updating is not None and self._target.updates:
+            part.unchanged = set_aside_unchanged(
+                self._conn, self._target, self._name, job_id=self._job_id, first=first, last=last
+            )
         statement = _ST["insert_stage"].format(
             table=self._target.table, stage=self._name, columns=self._target.column_list
         )
@@ -234,7 +238,8 @@ class Stage:
         part.clashes = [clash for clash in clashes if clash.source_row not in chosen]
         if chosen:
             changed = update_rows(self._conn, self._target, self._name, sorted(chosen), job_id=self._job_id)
-            part.updated, part.unchanged = sorted(changed), sorted(chosen - changed)
+            part.updated = sorted(changed)
+            part.unchanged += sorted(chosen - changed)
         return part
 
     def _explain(self, left: Sequence[int]) -> tuple[list[Clash], list[Refused]]:

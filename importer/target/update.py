@@ -32,6 +32,25 @@ class Restored:
     kept: tuple[int, ...]
 
 
+def set_aside_unchanged(
+    conn: Connection, target: Target, stage: sql.Identifier, *, job_id: int, first: int, last: int
+) -> list[int]:
+    """Take rows out of the stage that are in the table as an update would leave them; return their sheet rows.
+
+    Of the staged rows, those from one sheet row to another.
+    """
+    changing = _changing(target)
+    fill = {
+        "stage": stage,
+        "table": target.table,
+        "match": _match(target),
+        "differs": _differs(changing) if changing else sql.SQL("false"),
+    }
+    params = {"job_id": job_id, "first": first, "last": last}
+    rows = conn.execute(_ST["set_aside_unchanged"].format(**fill), params).fetchall()
+    return sorted(int(row["source_row"]) for row in rows)
+
+
 def update_rows(
     conn: Connection, target: Target, stage: sql.Identifier, rows: Sequence[int], *, job_id: int
 ) -> frozenset[int]:
@@ -53,9 +72,7 @@ def update_rows(
         "key": _listed(sql.SQL("t.{0}").format(sql.Identifier(name)) for name in target.key),
         "held": _listed(sql.SQL("t.{0}").format(sql.Identifier(c.name)) for c in changing),
         "given": _listed(sql.SQL("{0} as {1}").format(_given(c), sql.Identifier(c.name)) for c in changing),
-        "differs": sql.SQL("({0}) is distinct from ({1})").format(
-            _listed(sql.SQL("t.{0}").format(sql.Identifier(c.name)) for c in changing), _listed(map(_given, changing))
-        ),
+        "differs": _differs(changing),
         "changes": _listed(sql.SQL("{0} = {1}").format(sql.Identifier(c.name), _given(c)) for c in changing),
     }
     params = {"rows": list(rows), "job_id": job_id}
@@ -97,6 +114,12 @@ def forget_before_images(conn: Connection, *, job_id: int) -> None:
 
 def _changing(target: Target) -> list[TargetColumn]:
     return [column for column in target.columns if column.name not in target.key]
+
+
+def _differs(changing: Sequence[TargetColumn]) -> sql.Composed:
+    return sql.SQL("({0}) is distinct from ({1})").format(
+        _listed(sql.SQL("t.{0}").format(sql.Identifier(c.name)) for c in changing), _listed(map(_given, changing))
+    )
 
 
 def _match(target: Target) -> sql.Composed:

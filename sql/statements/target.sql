@@ -184,6 +184,26 @@ select count(*) as rows
 from {table}
 where import_job_id = %(job_id)s
 
+-- name: set_aside_unchanged
+-- Takes staged rows out whose row is in the table as it would be after the update; not where an open job brought it, which
+-- may yet take it away. Most rows of a file that is sent again go this way, without a word about each.
+delete from {stage} as s
+using {table} as t
+where {match}
+    and s.source_row between %(first)s and %(last)s
+    and not ({differs})
+    and (
+        t.import_job_id is null
+        or t.import_job_id <> %(job_id)s
+        and not exists (
+            select
+            from rowlease.import_jobs as j
+            where j.id = t.import_job_id
+                and j.status in ('pending', 'running')
+        )
+    )
+returning s.source_row
+
 -- name: keep_before_images
 -- Locks the rows that are to change, and keeps what they held; rows that would stay as they are are left alone.
 insert into rowlease.import_before_images (job_id, source_row, row_key, before, after)
