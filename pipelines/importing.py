@@ -59,6 +59,8 @@ class Imported:
     def counts(self) -> str:
         """How many rows became what."""
         job = self.job
+        if job.kind == "undo":
+            return f"import job {job.parent_id} was taken back"
         return f"{job.success_rows:,} rows in, {job.failed_rows:,} failed, {job.skipped_rows:,} skipped"
 
     def as_results(self) -> Iterator[MaterializeResult[None]]:
