@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 
 import psycopg
 import pydantic
@@ -28,7 +29,8 @@ from importer.task_run import (
     tasks,
 )
 from importer.task_run.definition import differences, newest, registered, task
-from importer.task_run.working import _claim_statement
+from importer.task_run.working import _claim_statement, claim
+from importer.worker import follow
 from tests.task_running import made, run_due, seen
 from tests.waiting import until
 
@@ -338,3 +340,29 @@ def test_a_backlog_that_nobody_here_serves_costs_the_claim_nothing(db: Database)
     assert "task_runs_served" in lines
     assert "task_runs_waiting" not in lines
     assert "Seq Scan" not in lines
+
+
+@task(name="test.comes_back")
+def comes_back(_ctx: Context) -> str:
+    """Be run by the worker's own loop."""
+    return "run"
+
+
+def test_a_dead_workers_run_is_back_when_its_lease_is_over(db: Database) -> None:
+    """A waiting worker wakes up for the end of a lease, not only at its next poll, which is an hour away here."""
+    soon = dt.timedelta(milliseconds=1)
+    rhythm = replace(db.settings.tasks, start_delay=soon, poll=HOUR, lease=dt.timedelta(seconds=1))
+    others = replace(db.settings.timers, start_delay=soon, poll=HOUR)
+    run = enqueue(comes_back, db=db)
+    with db.connection() as conn:
+        assert len(claim(conn, [comes_back], holder="dead", settings_lease=rhythm.lease, limit=1)) == 1
+    stop = threading.Event()
+
+    with Database(db.conninfo, replace(db.settings, tasks=rhythm, timers=others, imports=others)) as waiting:
+        worker = threading.Thread(target=follow, args=(waiting,), kwargs={"stop": stop})
+        worker.start()
+        until(lambda: seen(db, run).ended)
+        stop.set()
+        worker.join(30)
+
+    assert [each.how for each in seen(db, run).attempts] == ["interrupted", "succeeded"]
