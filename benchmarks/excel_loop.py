@@ -7,8 +7,8 @@ Each line is a step with its time, its time over that of the plain import, and t
 A PostgreSQL of its own runs in a temporary folder, with fsync as it comes.
 
 On two busy cores, over the plain import (1.0 s to 1.3 s, 160 MB): with a key 1.4, lookups 1.8, fault workbook 2.8, the
-small one 1.4, corrected file 6.1, update of which 1 % differ 2.0, update of half and half new 3.9, its undo 3.2; no step
-takes more than 190 MB.
+small one 1.4, corrected file 6.1, update of which 1 % differ 2.0, update of half and half new 3.9, its undo 3.2; no
+step takes more than 190 MB.
 """
 
 from __future__ import annotations
