@@ -21,9 +21,9 @@ said (`Marked.not_kept`): a digital signature of the package.
 
 Not guaranteed: that a sender does not delete the stamp or the origins; whoever reads them must do without.
 
-Decided: the package is edited in place. openpyxl, which loads a workbook and writes another, was tried and rejected:
-it holds every cell as an object (100,000 rows x 12 are over a gigabyte and minutes) and drops what it does not know
-(shapes, slicers, form controls, theme effects of charts) in silence.
+Decided: the package is edited in place. openpyxl, which loads a workbook and writes another, was rejected: it holds
+every cell as an object (loading and saving 100,000 rows x 12 took 22 s and 600 MB, measured) and does not keep what it
+does not know (shapes, slicers, form controls).
 """
 
 from importer.sender.failed_rows import FailedCell, FailedRows, write_failed_rows
