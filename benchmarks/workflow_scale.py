@@ -132,7 +132,7 @@ def lag(db: Database, divisor: int, folder: Path) -> None:
         {"name": "lag", "table": "lag_rows", "columns": [{"name": "n", "title": "N", "type": "integer"}]}
     )
     with db.connection() as conn:
-        fill(conn, count, ahead=timedelta(seconds=2), apart=timedelta(milliseconds=5))
+        fill(conn, count, ahead=timedelta(seconds=2), apart=timedelta(milliseconds=20))
     for number in range(4):
         im.submit(_workbook(folder / f"{number}.xlsx", number), form, db=db, create_table=True)
     stop = threading.Event()
@@ -146,7 +146,7 @@ def lag(db: Database, divisor: int, folder: Path) -> None:
     with db.connection() as conn:
         rows = conn.execute(
             "select extract(epoch from e.at - (select min(created_at) from rowlease.timer_jobs)"
-            " - interval '2 seconds' - t.id * interval '5 milliseconds')::float8 as lag"
+            " - interval '2 seconds' - t.id * interval '20 milliseconds')::float8 as lag"
             " from rowlease.workflow_events as e join rowlease.timer_jobs as t on t.instance_id = e.instance_id"
             " where e.what = 'passed' and e.node = 'wait'"
         ).fetchall()
@@ -155,7 +155,7 @@ def lag(db: Database, divisor: int, folder: Path) -> None:
     lags = sorted((row["lag"] - shift) * 1000 for row in rows)
     imported = sum(job.success_rows for job in im.jobs(db=db))
     print(
-        f"lag of {len(lags):,} timers, one each 5 ms, while {imported:,} rows were imported: "
+        f"lag of {len(lags):,} timers, one each 20 ms, while {imported:,} rows were imported: "
         f"p50 {lags[len(lags) // 2]:.0f} ms, p99 {lags[int(len(lags) * 0.99)]:.0f} ms"
     )
 
