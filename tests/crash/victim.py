@@ -29,6 +29,8 @@ class Victim:
     batch_rows: int
     #: Instead of the form of `tests.importing`.
     how: im.Form | None = None
+    #: The import that the workbook corrects.
+    corrects: int | None = None
     #: Undo this import instead.
     undo: int | None = None
     #: Ends at this point, when it comes for the n-th time.
@@ -58,7 +60,9 @@ def _live(victim: Victim) -> None:
             im.undo(victim.undo, db=db, progress=False, at=at)
             return
         how = victim.how or form()
-        im.import_workbook(victim.path, how, db=db, batch_rows=victim.batch_rows, progress=False, at=at)
+        im.import_workbook(
+            victim.path, how, db=db, batch_rows=victim.batch_rows, corrects=victim.corrects, progress=False, at=at
+        )
 
 
 def with_lease(settings: im.Settings, seconds: float, *, max_attempts: int = 5) -> im.Settings:
