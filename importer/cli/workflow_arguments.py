@@ -20,7 +20,8 @@ def _workflow(commands: _Commands[argparse.ArgumentParser]) -> None:
 
     listed = _command(actions, "list", "list instances, the newest first, with what they wait for (the default)")
     listed.add_argument("--workflow", metavar="NAME", help="only instances of this workflow")
-    listed.add_argument("--status", choices=("running", "completed", "failed", "cancelled"), metavar="STATUS")
+    statuses = ("running", "completed", "failed", "cancelled")
+    listed.add_argument("--status", choices=statuses, metavar="STATUS", help=f"one of {', '.join(statuses)}")
     listed.add_argument("--limit", type=_positive, default=20, metavar="N", help="at most so many (20)")
     _json(listed)
 
@@ -35,7 +36,7 @@ def _workflow(commands: _Commands[argparse.ArgumentParser]) -> None:
     _json(_command(actions, "stored", "list the stored workflows with their versions"))
     for name, summary in (("enable", "let a workflow start instances again"), ("disable", "let it start no more")):
         switch = _command(actions, name, summary)
-        switch.add_argument("name", metavar="NAME")
+        switch.add_argument("name", metavar="NAME", help="name of the workflow")
         switch.add_argument("--version", type=_positive, metavar="N", help="this version only (all)")
         _json(switch)
 
