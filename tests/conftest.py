@@ -9,6 +9,7 @@ asks for it.
 from __future__ import annotations
 
 import shutil
+import signal
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
@@ -29,6 +30,10 @@ from importer.settings import Settings
 # How long an example takes says how busy the machine is, not whether the rule holds.
 hypothesis.settings.register_profile("house", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("house")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Whoever started the tests in the background made them deaf to Ctrl-C; programs that they start must hear it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 #: Moves the clock of the test's database: `move_clock(timedelta(hours=1))`, or of given connections only.
 MoveClock = Callable[..., None]

@@ -18,6 +18,7 @@ from psycopg import sql
 
 import importer as im
 from importer import import_job
+from importer.worker import LANES
 from tests.importing import form, site_rows, site_workbook, table_rows, workbook
 from tests.pipelines.stack import AT_WORK, Stack, find
 from tests.waiting import until
@@ -261,11 +262,11 @@ sys.exit(main())
 
 
 def listening(db: im.Database) -> int:
-    """Count the workers that wait for a notification."""
+    """Count the connections on which workers wait for notifications: one for each of their lanes."""
     with psycopg.connect(db.conninfo, autocommit=True) as conn:
         found = conn.execute(
-            "select count(*) from pg_stat_activity where query ilike '%listen rowlease%'"
-            " and datname = current_database() and pid <> pg_backend_pid()"
+            "select count(*) from pg_stat_activity where application_name = 'rowlease worker'"
+            " and datname = current_database()"
         ).fetchone()
     assert found is not None
     return int(found[0])
@@ -296,7 +297,7 @@ def test_two_hosts_and_dagster_share_a_queue(stack: Stack, stack_db: im.Database
         return [job for job in im.jobs(db=stack_db, form="shared_report") if job.file_name.startswith("shared-")]
 
     try:
-        until(lambda: listening(stack_db) == 2, deadline_s=60)
+        until(lambda: listening(stack_db) == len(hosts) * len(LANES), deadline_s=60)
         with stack_db.connection() as conn, conn.transaction():
             for path in paths:
                 im.submit(path, plain, db=stack_db, conn=conn)
