@@ -13,10 +13,12 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from importer.errors import WorkbookError
 from importer.excel.limits import Limits, too_large
+
+T = TypeVar("T")
 
 _LOCAL_HEADER = struct.Struct("<4s5H3I2H")
 _END_OF_DIRECTORY = b"PK\x05\x06"
@@ -215,9 +217,9 @@ def _damaged(part: str, how: str) -> WorkbookError:
     )
 
 
-def read_ahead(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield pieces while the next one is being inflated in a thread (zlib does not need the GIL)."""
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="inflate") as pool:
+def read_ahead(pieces: Iterator[T]) -> Iterator[T]:
+    """Yield pieces while the next one is being made in a thread (zlib, the scanner and polars do not need the GIL)."""
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="read-ahead") as pool:
         coming = pool.submit(next, pieces, None)
         while (piece := coming.result()) is not None:
             coming = pool.submit(next, pieces, None)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from importer.errors import WorkbookError
-from importer.excel.archive import Archive
+from importer.excel.archive import Archive, read_ahead
 from importer.excel.book import Workbook
 from importer.excel.cell_kinds import CellKinds
 from importer.excel.cells import Chunk, Sheet, SheetNotes
@@ -63,7 +63,8 @@ class PackageWorkbook(Workbook):
             self._archive.pieces_ahead(part), part, self._limits, counts, plain=self._plain, compiled=self._compiled
         )
         blocks = (block for cells in raw for block in kinds.blocks(cells))
-        yield from chunks_of(blocks, rows=rows, date_1904=self.date_1904)
+        # While a chunk is checked the next one is read.
+        yield from read_ahead(chunks_of(blocks, rows=rows, date_1904=self.date_1904))
         self._notes[sheet.position] = SheetNotes(
             formulas=counts.formulas,
             hidden_rows=counts.hidden_rows,
