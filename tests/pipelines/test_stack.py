@@ -248,7 +248,7 @@ def test_a_form_that_is_put_into_the_folder_needs_no_code(stack: Stack) -> None:
     stack.reload()
 
     assert "late_report" not in before
-    assert until(lambda: set(stack.assets()) == {*before, "late_report"}, deadline_s=60)
+    assert until(lambda: {*before, "late_report"} <= set(stack.assets()), deadline_s=60)
 
 
 #: Starts a worker on a host of another name: to the lease, two of them on one machine are two hosts.
