@@ -138,11 +138,11 @@ def test_folders(tmp_path: Path) -> None:
 def test_data_folder_of_a_user(monkeypatch: pytest.MonkeyPatch) -> None:
     """A user's data lie where the desktop standard says; root's outside any home."""
     monkeypatch.setattr("os.geteuid", lambda: 1000)
-    user = Settings.from_environment({"XDG_DATA_HOME": "/home/ann/.data"})
+    user = Settings.from_environment({"XDG_DATA_HOME": "/srv/ann"})
     monkeypatch.setattr("os.geteuid", lambda: 0)
-    root = Settings.from_environment({"XDG_DATA_HOME": "/home/ann/.data"})
+    root = Settings.from_environment({"XDG_DATA_HOME": "/srv/ann"})
 
-    assert user.data_folder == Path("/home/ann/.data/rowlease")
+    assert user.data_folder == Path("/srv/ann/rowlease")
     assert root.data_folder == Path("/var/lib/rowlease")
 
 
